@@ -1,0 +1,1 @@
+"""The pages that people (and browser agents) see: plain forms, no script."""

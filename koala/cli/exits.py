@@ -1,0 +1,47 @@
+"""`koala exits`: the exit codes, as the one table in `koala.exits` has them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+from rich.console import RenderableType
+
+from koala import exits as source
+from koala.cli import options
+from koala.cli.failure import INTERRUPTED
+from koala.cli.output import show, table
+from koala.exits import PERMANENT, Exit
+
+LINE = re.compile(r"^    (\w+) = \d+(?:  # (.*))?$", re.MULTILINE)
+
+
+def exits(as_json: options.Json = False) -> None:
+    """List what every exit code means.
+
+    Example: koala exits
+    """
+    rows = _rows()
+    show(
+        lambda: [{"code": code, "name": name, "meaning": text} for code, name, text in rows],
+        lambda: _listed(rows),
+        as_json,
+    )
+
+
+def _rows() -> list[tuple[int, str, str]]:
+    meanings = dict(LINE.findall(inspect.getsource(source)))
+    rows = [(int(code), code.name.lower(), _told(code, meanings)) for code in Exit]
+    return sorted([*rows, (INTERRUPTED, "interrupted", "Ctrl-C; what was accepted goes on")])
+
+
+def _told(code: Exit, meanings: dict[str, str]) -> str:
+    text = meanings.get(code.name) or "it did what was asked"
+    return text.replace("`", "") + (" (a restart does not help)" if code in PERMANENT else "")
+
+
+def _listed(rows: list[tuple[int, str, str]]) -> RenderableType:
+    made = table(">code", "name", "meaning")
+    for code, name, text in rows:
+        made.add_row(str(code), name, text)
+    return made

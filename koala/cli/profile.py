@@ -1,0 +1,86 @@
+"""`koala profile …`: browser identities on this machine's data directory; the worker program does the work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from koala import names
+from koala.cli import options
+from koala.cli.program import become, words
+
+app = typer.Typer(no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile's name.", show_default=False)]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A storage state, as JSON.", show_default=False)]
+
+
+def _named(name: str) -> str:
+    """A profile's name that cannot leave its directory. Raises InvalidName."""
+    return names.check("profile", name)
+
+
+@app.command()
+def login(
+    name: Name,
+    url: Annotated[str, typer.Option(metavar="URL", help="The page to begin with.", show_default=False)],
+) -> None:
+    """Open a visible browser on a profile, under its lease, to log in by hand. Close it when you are done.
+
+    Example: koala profile login alice --url https://shop.example/login
+    """
+    become("profile", "login", _named(name), *words(url=url))
+
+
+@app.command("import")
+def import_(name: Name, file: File) -> None:
+    """Make a profile's logins from a storage state that was saved elsewhere.
+
+    Example: koala profile import alice alice.json
+    """
+    become("profile", "import", _named(name), str(file))
+
+
+@app.command("list")
+def list_(as_json: options.Json = False) -> None:
+    """List the profiles: who holds each, its browser process, and whether it was closed cleanly.
+
+    Example: koala profile list
+    """
+    become("profile", "list", *words(json=as_json))
+
+
+@app.command()
+def export(name: Name, file: File) -> None:
+    """Save a profile's logins as a storage state. Whoever has the file is logged in: keep it secret.
+
+    Example: koala profile export alice alice.json
+    """
+    become("profile", "export", _named(name), str(file))
+
+
+@app.command()
+def delete(
+    name: Name, yes: Annotated[bool, typer.Option("--yes", help="Yes, its logins are lost.")] = False
+) -> None:
+    """Delete a profile and its logins.
+
+    Example: koala profile delete alice --yes
+    """
+    become("profile", "delete", _named(name), *words(yes=yes))
+
+
+@app.command()
+def unlock(
+    name: Name,
+    because: Annotated[
+        str, typer.Option(metavar="TEXT", help="How you know that its browser is gone.", show_default=False)
+    ],
+) -> None:
+    """Free a profile whose old browser is gone for sure, where Koala cannot see that itself.
+
+    Example: koala profile unlock alice --because "host b2 is powered off"
+    """
+    become("profile", "unlock", _named(name), *words(because=because))

@@ -1,0 +1,63 @@
+"""What every command that needs the pool begins with: settings, known secrets and an open store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from koala import redaction, settings
+from koala.errors import SettingsError
+from koala.settings import Settings
+from koala.store import Store, open_store
+
+
+@dataclass(frozen=True)
+class Session:
+    """One command's settings and store."""
+
+    config: Settings
+    store: Store
+
+    @property
+    def address(self) -> str:
+        """The store's address without user and password."""
+        parts = urlsplit(self.config.redis_url)
+        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+@contextmanager
+def session() -> Iterator[Session]:
+    """Open the store of the settings. Raises SettingsError, StoreAway, StoreUnsafe or StoreNewer."""
+    config = configured()
+    try:
+        store = open_store(config.redis_url, config.password)
+    except ValueError as error:
+        raise SettingsError(f"KOALA_REDIS_URL is wrong: {error}") from None
+    try:
+        yield Session(config, store)
+    finally:
+        store.close()
+
+
+def configured() -> Settings:
+    """The settings; from here on their secrets print as stars. Raises SettingsError."""
+    config = settings.load()
+    try:
+        in_url = urlsplit(config.redis_url).password
+    except ValueError as error:
+        raise SettingsError(f"KOALA_REDIS_URL is wrong: {error}") from None
+    for value in (config.password, in_url, unquote(in_url or ""), *_mounted(config.secrets_dir)):
+        redaction.know(value or "")
+    return config
+
+
+def _mounted(folder: Path | None) -> Iterator[str]:
+    """The values of the mounted secrets that this user may read."""
+    for path in sorted(folder.iterdir()) if folder and folder.is_dir() else ():
+        try:
+            yield path.read_text("utf-8").rstrip("\n")
+        except (OSError, UnicodeDecodeError):
+            continue

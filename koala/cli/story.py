@@ -1,0 +1,63 @@
+"""A task's timeline in words: one sentence an event."""
+
+from __future__ import annotations
+
+from koala.cli.text import brief, visible
+from koala.timeline import Event
+
+
+class _Known(dict[str, str]):
+    def __missing__(self, name: str) -> str:
+        return "?"
+
+
+SENTENCES = {
+    "task_submitted": "accepted",
+    "attempt_started": "attempt {fence} starts on slot {slot} of worker {worker}",
+    "attempt_ended": "attempt {fence} ends: {outcome}",
+    "attempt_lost": "attempt {fence} is lost",
+    "attempt_gone": "attempt {fence} is reported gone by {by}: {because}",
+    "step_started": "step {step} begins",
+    "step_done": "step {step} is saved",
+    "effect_sent": "effect {operation} is sent, try {try}",
+    "effect_happened": "effect {operation} happened ({how})",
+    "effect_absent": "effect {operation} did not happen ({how})",
+    "takeover_started": "an earlier attempt left {operation} open: looking whether it happened",
+    "confirm_failed": "confirm of {operation} failed: {error}",
+    "receipt_taken": "{operation} had happened for task {of}: its receipt is taken",
+    "end_wanted": "it is to end as {wanted}",
+    "end_waits": "it is to end as {wanted}, once {open} open effect(s) are settled",
+    "review_asked": "review {question} asks a person ({kind}) about {operation}",
+    "review_answered": "review {question} is answered {answer} by {by}",
+    "artifact": "artifact {file}",
+    "log": "{text}",
+}
+"""What happened, by action; `task_…` and unknown actions are told by their own name."""
+
+NOTES = ("why", "note")
+
+
+def sentence(event: Event) -> str:
+    """One safe line about an event."""
+    data = {name: brief(value, 300) for name, value in event.data.items()}
+    template = SENTENCES.get(event.action)
+    told = template.format_map(_Known(data)) if template else _untold(event.action, data)
+    return ": ".join([told, *(data[name] for name in NOTES if data.get(name))])
+
+
+def _untold(action: str, data: dict[str, str]) -> str:
+    if action.startswith("task_"):
+        return f"the task is {visible(action.removeprefix('task_'))}"
+    rest = [f"{visible(name)}={value}" for name, value in data.items() if name not in NOTES]
+    return " ".join([visible(action), *rest])
+
+
+def style(action: str) -> str:
+    """How an event stands out, as a rich style."""
+    if action in ("effect_sent", "effect_happened", "effect_absent"):
+        return "bold"
+    if action in ("attempt_lost", "confirm_failed", "task_failed", "task_dead"):
+        return "red"
+    if action.startswith("review_"):
+        return "magenta"
+    return "green" if action == "task_done" else ""

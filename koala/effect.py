@@ -1,0 +1,256 @@
+"""One effect, from the look into the ledger to its receipt: promise 3 as the child carries it out.
+
+The order of what happens here is the protocol. The parent keeps the records, the proof and the clock of the settle
+time; this side acts, at most once for each `sent` it was granted, and looks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from koala import ledger
+from koala.clock import boottime
+from koala.signals import Cancel, End, Signal
+from koala.values import result_of, to_json
+
+if TYPE_CHECKING:
+    from koala.run import Browser, Parent
+
+
+class Absent:
+    """The type of ABSENT."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT = Absent()
+"""What `confirm` returns when it has looked and the effect is not there."""
+
+UNSEEN = object()
+LOOK_S = 10.0
+"""How long one look by `confirm` may take; the parent's deadline of an act leaves room for one."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What `do` and `confirm` are given. `id` is the same for every try: send it to the site where it takes a reference."""
+
+    id: str
+    key: str
+    try_: int
+
+
+@dataclass(frozen=True)
+class Terms:
+    """An effect as its author described it. `description` is canonical JSON; times are seconds."""
+
+    operation: str
+    key: str
+    description: str
+    do: Callable[[Operation], Any]
+    confirm: Callable[[Operation], Any] | None
+    approval: bool
+    timeout_s: float
+    settle_s: float
+
+
+class Effect:
+    """One effect of one attempt."""
+
+    def __init__(self, terms: Terms, parent: Parent, browser: Browser) -> None:
+        self._terms = terms
+        self._parent = parent
+        self._browser = browser
+
+    async def perform(self) -> Any:
+        """The receipt. Raises End when the attempt cannot go on: unknown, paused, waiting for a person or an old holder."""
+        seen = await self._look()
+        if seen["state"] == "happened":
+            return await self._known(seen)
+        if not seen["mine"]:
+            raise End(
+                "parked", f"its key belongs to task {seen['owner']}, which has not settled it", wait="key"
+            )
+        if seen["state"] == "sent":
+            receipt = await self._take_over(seen["try"])
+            if receipt is not ABSENT:
+                return receipt
+            seen = await self._look()
+        self._check_approval(seen)
+        await self._browser.barrier(always=True)
+        return await self._act()
+
+    async def _look(self) -> dict[str, Any]:
+        return await self._parent.call(
+            "look", operation=self._terms.operation, description=self._terms.description
+        )
+
+    async def _known(self, seen: dict[str, Any]) -> Any:
+        if not seen["mine"]:
+            await self._parent.call(
+                "record",
+                action="receipt_taken",
+                data={"operation": self._terms.operation, "of": seen["owner"]},
+            )
+        return json.loads(seen["receipt"])
+
+    def _check_approval(self, seen: dict[str, Any]) -> None:
+        if not self._terms.approval or seen["approved"]:
+            return
+        if seen["rejected"]:
+            raise Cancel(f"{self._terms.operation} was rejected by {json.loads(seen['rejected'])['by']}")
+        raise self._question(
+            "approval", int(seen["try"]), quiet=True, why="a person has to approve this before it is done"
+        )
+
+    def _question(self, kind: str, try_: int, *, quiet: bool, why: str) -> End:
+        terms = self._terms
+        question = {
+            "kind": kind,
+            "operation": terms.operation,
+            "try": try_,
+            "hash": ledger.digest(terms.operation, terms.description),
+            "description": terms.description,
+            "quiet": quiet,
+            "why": why,
+            "evidence": "",
+        }
+        return End("review", why, question=question)
+
+    async def _act(self) -> Any:
+        """Pass the gate and do it, once. The token never leaves this call."""
+        terms = self._terms
+        token = secrets.token_hex(16)
+        gate = await self._parent.call(
+            "sent",
+            operation=terms.operation,
+            token=token,
+            description=terms.description,
+            approval=terms.approval,
+            timeout_s=terms.timeout_s,
+            browser=self._browser.locks(),
+        )
+        if not gate["ok"]:
+            raise self._refused(gate)
+        if boottime() >= self._parent.trusted_until:
+            raise End("crashed", f"the lease could no longer be trusted before {terms.operation} was done")
+        operation = Operation(terms.operation, terms.key, int(gate["try"]))
+        receipt = await self._do(operation)
+        await self._record(operation, token, receipt)
+        await self._browser.barrier()
+        return receipt
+
+    def _refused(self, gate: dict[str, Any]) -> End:
+        reason = gate["reason"]
+        if reason == "attempts":
+            return End(
+                "failed", f"{self._terms.operation} did not happen, and no attempt is left to do it again"
+            )
+        if reason in ("paused", "wanted", "draining"):
+            return End("parked", f"the gate is closed: {gate.get('switch') or gate.get('wanted') or reason}")
+        return End("crashed", f"the gate refused {self._terms.operation}: {reason}")
+
+    async def _do(self, operation: Operation) -> Any:
+        self._browser.acting(True)
+        try:
+            async with asyncio.timeout(self._terms.timeout_s):
+                receipt = await result_of(self._terms.do, operation)
+            if receipt is ABSENT:
+                raise ValueError("`do` returned ABSENT; only `confirm` may")
+            return receipt
+        except (Exception, asyncio.CancelledError, Signal) as error:
+            receipt = await self._look_once(operation)
+            if receipt is UNSEEN or receipt is ABSENT:
+                raise self._unknown(error) from error
+            return receipt
+        finally:
+            self._browser.acting(False)
+
+    def _unknown(self, error: BaseException) -> End:
+        dead = self._browser.failed()
+        said = f"its {dead} died" if dead else f"{type(error).__name__}: {error}"
+        return End(
+            "crashed" if dead else "failed", f"the outcome of {self._terms.operation} is unknown: {said}"
+        )
+
+    async def _record(self, operation: Operation, token: str, receipt: Any) -> None:
+        try:
+            text, fault = to_json(receipt, f"the receipt of {operation.id}"), None
+        except TypeError as error:
+            text, fault = json.dumps({"unreadable": type(receipt).__name__}), error
+        reply = await self._parent.call(
+            "happened", operation=operation.id, try_=operation.try_, token=token, receipt=text
+        )
+        if not reply["ok"]:
+            raise End("crashed", f"the receipt of {operation.id} was refused: {reply['reason']}")
+        if fault:
+            raise fault
+
+    async def _look_once(self, operation: Operation) -> Any:
+        """What one look by `confirm` says: a receipt, ABSENT, or UNSEEN when it cannot tell."""
+        if self._terms.confirm is None or self._browser.failed():
+            return UNSEEN
+        try:
+            async with asyncio.timeout(LOOK_S):
+                return await result_of(self._terms.confirm, operation)
+        except Exception as error:
+            data = {"operation": operation.id, "error": f"{type(error).__name__}: {error}"[:300]}
+            await self._parent.call("record", action="confirm_failed", data=data)
+            return UNSEEN
+
+    async def _take_over(self, try_: int) -> Any:
+        """Settle a `sent` that is not ours: happened at once; absent only when it is quiet; else ask."""
+        operation = Operation(self._terms.operation, self._terms.key, try_)
+        await self._parent.call(
+            "record", action="takeover_started", data={"operation": operation.id, "try": try_}
+        )
+        found = await self._look_once(operation)
+        if found is not UNSEEN and found is not ABSENT:
+            return await self._confirmed(operation, found)
+        await self._prove(operation)
+        await self._wait_until_settled(operation)
+        found = await self._look_once(operation)
+        if found is UNSEEN:
+            why = (
+                "confirm cannot tell whether it happened"
+                if self._terms.confirm
+                else "there is no confirm for it"
+            )
+            raise self._question("unknown", try_, quiet=True, why=why)
+        return await self._confirmed(operation, found)
+
+    async def _prove(self, operation: Operation) -> None:
+        reply = await self._parent.call("prove", operation=operation.id, own_lock=self._browser.locks()["b"])
+        if not reply["ok"]:
+            raise End("parked", f"old holder alive: {reply['reason']}", wait="old holder")
+
+    async def _wait_until_settled(self, operation: Operation) -> None:
+        while True:
+            reply = await self._parent.call(
+                "begin_look", operation=operation.id, settle_s=self._terms.settle_s
+            )
+            if reply["ok"]:
+                return
+            if self._parent.leaving.is_set():
+                raise End("parked", "the worker drains while an effect of an earlier attempt settles")
+            try:
+                async with asyncio.timeout(reply["wait_s"]):
+                    await self._parent.leaving.wait()
+            except TimeoutError:
+                pass
+
+    async def _confirmed(self, operation: Operation, found: Any) -> Any:
+        outcome = "absent" if found is ABSENT else "happened"
+        receipt = "" if found is ABSENT else to_json(found, f"the receipt of {operation.id}")
+        reply = await self._parent.call(
+            "confirmed", operation=operation.id, try_=operation.try_, outcome=outcome, receipt=receipt
+        )
+        if not reply["ok"]:
+            raise End("crashed", f"settling {operation.id} was refused: {reply['reason']}")
+        return found

@@ -1,0 +1,80 @@
+"""The Redis client of a store: no retries, and one error for every way in which the store is away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import redis
+from redis.backoff import NoBackoff
+from redis.client import Pipeline
+from redis.retry import Retry
+
+from koala.errors import StoreAway, StoreUnsafe
+
+DENIED = (
+    redis.exceptions.AuthenticationError,
+    redis.exceptions.AuthenticationWrongNumberOfArgsError,
+    redis.exceptions.AuthorizationError,
+)
+"""A wrong or missing password. redis-py counts two of these among its connection errors."""
+AWAY = (
+    redis.exceptions.ConnectionError,
+    redis.exceptions.TimeoutError,
+    redis.exceptions.BusyLoadingError,
+)
+CANNOT_WRITE = ("MISCONF", "OOM ", "READONLY", "NOREPLICAS")
+"""What Redis says while it refuses writes: a full disk, no memory, a replica."""
+
+
+@contextmanager
+def named() -> Iterator[None]:
+    """Turn Redis's errors into StoreAway and StoreUnsafe; what is not about reaching or writing the store passes."""
+    try:
+        yield
+    except DENIED as error:
+        raise StoreUnsafe(
+            f"the store refuses the password: {error}. Check KOALA_REDIS_PASSWORD(_FILE)"
+        ) from error
+    except AWAY as error:
+        raise StoreAway(f"the store does not answer: {error}") from error
+    except redis.exceptions.ResponseError as error:
+        if any(word in str(error) for word in CANNOT_WRITE):
+            raise StoreAway(f"the store cannot write: {error}") from error
+        raise
+
+
+class _Pipeline(Pipeline):
+    def execute(self, raise_on_error: bool = True) -> list[Any]:
+        with named():
+            return super().execute(raise_on_error)
+
+
+class Client(redis.Redis):
+    """Answers in text, within the timeout, or raises StoreAway or StoreUnsafe."""
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        with named():
+            return super().execute_command(*args, **options)
+
+    def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> Pipeline:
+        return _Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
+
+
+def client_for(url: str, password: str | None = None, timeout_s: float = 1.0) -> Client:
+    """A client without retries, for one slow call must not outlast a lease. Connects at its first call.
+
+    Text that is no Unicode (half a surrogate pair, out of a page or an argument) is written with question marks: a
+    write that matters must not fail for it.
+    """
+    return Client.from_url(
+        url,
+        password=password,
+        decode_responses=True,
+        encoding_errors="replace",
+        socket_timeout=timeout_s,
+        socket_connect_timeout=timeout_s,
+        retry=Retry(NoBackoff(), 0),
+        health_check_interval=0,
+    )

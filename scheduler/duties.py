@@ -1,0 +1,111 @@
+"""What the active scheduler does, again and again: each duty a name, an interval, `run_once` and its count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import redis
+
+from koala import handover, keys, leases, ledger, queue, slots, tasks
+from koala.clock import boottime
+from koala.logs import log
+from koala.settings import Settings
+from koala.store import Store
+
+BATCH = 200
+
+
+@dataclass
+class Duty:
+    """One periodic duty. `run_once` is safe beside another scheduler's and says how much it did."""
+
+    name: str
+    every_s: float
+    run_once: Callable[[], int]
+    due_at: float = 0.0
+    runs: int = 0
+    did: int = 0
+
+    def tick(self, now: float) -> None:
+        """Run it if it is due; a full batch is followed by the next at once."""
+        if now < self.due_at:
+            return
+        did = self.run_once()
+        self.runs += 1
+        self.did += did
+        self.due_at = now if did >= BATCH else now + self.every_s
+
+
+@dataclass
+class Duties:
+    """All duties over one store."""
+
+    store: Store
+    settings: Settings
+    away_until: float = 0.0
+    """Until when ended leases are the store's fault: it was away itself."""
+    _rq: redis.Redis = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rq = queue.connect(self.settings.redis_url, self.settings.password)
+
+    def all(self) -> list[Duty]:
+        """The duties in the order in which one tick runs them."""
+        tick, sweep = self.settings.tick_s, self.settings.sweep_s
+        return [
+            Duty("promote", tick, lambda: tasks.promote(self.store, BATCH)),
+            Duty("expire", sweep, lambda: tasks.expire(self.store, BATCH)),
+            Duty("rescue", sweep, self.rescue),
+            Duty("reconcile", sweep, self.reconcile),
+            Duty("hand_over", tick, self.hand_over),
+            Duty("clean", 600.0, self.clean),
+        ]
+
+    def store_was_away(self) -> None:
+        """Leases that end within two terms from now ended because nobody could renew them."""
+        self.away_until = boottime() + 2 * self.settings.lease_ttl_s
+
+    def hand_over(self) -> int:
+        """Hand over what may start, and push it."""
+        handed = handover.hand_over(self.store)
+        for item in handed:
+            queue.push(self._rq, item.queue, item.task_id, item.job_id)
+        return len(handed)
+
+    def rescue(self) -> int:
+        """Running tasks whose lease ended become ready."""
+        rescued = leases.rescue(self.store, counts=boottime() >= self.away_until)
+        for task_id, status in rescued:
+            log().warning("task_rescued", task=task_id, status=status)
+        return len(rescued)
+
+    def reconcile(self) -> int:
+        """Handed tasks that RQ no longer carries, or that no slot takes, become ready; what RQ holds of no task goes."""
+        late = tasks.now_ms(self.store) - int(self.settings.handed_wait_s * 1000)
+        taken_back = 0
+        live = {slot["class"] for slot in slots.alive(self.store)}
+        waiting = {name: queue.waiting(self._rq, keys.queue(name)) for name in self._classes(live)}
+        for task in tasks.many(self.store, tasks.ids(self.store, "handed", before_ms=late, limit=BATCH)):
+            job_id = handover.Handed(task.id, task.jobs, task.class_).job_id
+            if job_id in waiting.get(task.class_, ()) and task.class_ in live:
+                continue
+            queue.purge(self._rq, keys.queue(task.class_), job_id)
+            taken_back += tasks.unhand(self.store, task, "its delivery was lost or nobody took it")
+        return taken_back + self._sweep_queues(waiting)
+
+    def _classes(self, live: set[str]) -> set[str]:
+        handed = tasks.many(self.store, tasks.ids(self.store, "handed", limit=BATCH))
+        return live | {task.class_ for task in handed if task.class_}
+
+    def _sweep_queues(self, classes: dict[str, set[str]]) -> int:
+        running = tasks.many(self.store, tasks.ids(self.store, "running", limit=10_000))
+        alive = {handover.Handed(task.id, task.jobs, task.class_).job_id for task in running}
+        return sum(len(queue.sweep(self._rq, keys.queue(name), alive.__contains__)) for name in classes)
+
+    def clean(self) -> int:
+        """Remove what has been kept long enough."""
+        now = tasks.now_ms(self.store)
+        day = 86_400_000
+        removed = tasks.forget(self.store, now - int(self.settings.keep_tasks_days * day), BATCH)
+        return removed + ledger.forget(self.store, now - int(self.settings.keep_ledger_days * day), BATCH)

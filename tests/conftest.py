@@ -1,0 +1,47 @@
+"""What a test needs is said by its folder; a need that is missing skips it at home and fails it in CI."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+NEEDS = {"redis": ("redis",), "browser": ("browser",), "chaos": ("chaos", "redis", "browser")}
+"""Markers given to every test below a folder of `tests/`; `unit` needs nothing."""
+
+CHROMIUM = Path("/usr/lib/chromium")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for marker in NEEDS.get(_folder(item.path), ()):
+            item.add_marker(marker)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Raise skip (or, with CI=true, failure) naming everything that this test needs and lacks."""
+    missing = list(_missing(item))
+    if not missing:
+        return
+    reason = f"needs {' and '.join(missing)}: run `make install`"
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+def _folder(path: Path) -> str:
+    """The folder of `tests/` that a test file is in, empty when it is in none."""
+    parts = path.relative_to(HERE).parts if path.is_relative_to(HERE) else ()
+    return parts[0] if len(parts) > 1 else ""
+
+
+def _missing(item: pytest.Item) -> Iterator[str]:
+    if item.get_closest_marker("redis") and shutil.which("redis-server") is None:
+        yield "redis-server"
+    if item.get_closest_marker("browser"):
+        yield from (
+            name for name in ("chromium", "chromium-headless-shell") if not (CHROMIUM / name).exists()
+        )

@@ -1,0 +1,251 @@
+"""The parent's part of one attempt: renews the lease, answers the child, keeps the deadlines, and ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
+from koala import attempt as writing
+from koala.clock import boottime
+from koala.fence import Fence
+from koala.leases import Lease
+from koala.logs import log
+from koala.store import OUTAGE
+from koala.tasks import Task
+from koala.workflow import Workflow
+from worker import locks
+from worker.child import Child, ChildLost
+from worker.deadlines import Deadlines
+from worker.link import Message
+from worker.place import Place
+from worker.requests import Requests, Stale
+from worker.takeover import Takeover, remove_lock
+
+START_S = 20.0
+WAITS = frozenset({"runtime", "drain", "step"})
+"""Deadlines that wait while an effect is between its gate and its settlement."""
+POOL_FAULTS = frozenset({"browser_failed", "browser_hung"})
+NOT_HERE = frozenset(
+    {"browser_missing", "profile_newer", "profile_binary", "profile_damaged", "profile_locked", "volume", "lock_missing", "lock_damaged"}
+)
+"""Faults of this machine or profile, which no further attempt mends: the task waits and says why."""
+NOT_HERE_WAIT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How an attempt ended. `status` is what its task is now, None when the lease had ended before."""
+
+    outcome: str
+    reason: str
+    status: str | None
+    went_back: bool = False
+
+
+class AttemptRun:
+    """One attempt from its lease to its release."""
+
+    def __init__(self, place: Place, task: Task, workflow: Workflow, lease: Lease, draining: asyncio.Event) -> None:
+        self._place = place
+        self._workflow = workflow
+        self._draining = draining
+        self.attempt = writing.Attempt(place.store, task, lease, place.worker)
+        self._fence = Fence.parse(lease.fence)
+        self._deadlines = Deadlines()
+        self._k = locks.child_path(place.volume, self._fence).name
+        self._tmp = place.volume.tmp / f"attempt-{lease.fence}"
+        takeover = Takeover(place.volume, self.attempt)
+        self._requests = Requests(
+            self.attempt, place.volume, takeover, self._deadlines, self._k, draining.is_set
+        )
+
+    async def run(self, child: Child) -> Ended:
+        """Run it in this child. Afterwards the child rests, or is gone with all that it started."""
+        self._tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._deadlines.give("start", "the start of the child's attempt", START_S)
+        self._deadlines.give("runtime", "its runtime limit", self._workflow.limits.runtime.total_seconds())
+        child.send({"assign": self._assignment()})
+        ending = await self._tend(child)
+        cut = bool(ending.get("kill") or self._requests.unknown or not child.alive)
+        if cut:
+            await self._cut(child, ending["reason"])
+        else:
+            child.send({"trust": 0})
+        ended = await self._release(ending)
+        await asyncio.to_thread(shutil.rmtree, self._tmp, True)
+        return ended
+
+    def _assignment(self) -> Message:
+        task, volume = self.attempt.task, self._place.volume
+        return {
+            "task": task.id,
+            "workflow": task.workflow,
+            "version": task.version,
+            "profile": task.profile,
+            "args": json.loads(task.args),
+            "fence": self.attempt.fence,
+            "trusted_until": self.attempt.lease.trusted_until,
+            "tmp": str(self._tmp),
+            "artifacts": str(volume.artifacts / task.id / self.attempt.fence),
+        }
+
+    async def _tend(self, child: Child) -> Message:
+        """Until the attempt ends from inside, or has to end: what happened, as an ending."""
+        watchers: list[asyncio.Future[Message]] = [
+            asyncio.ensure_future(work)
+            for work in (self._serve(child), self._renew(child), self._keep_deadlines(), self._tell_drain(child))
+        ]
+        self._fatal = asyncio.get_running_loop().create_future()
+        watchers.append(self._fatal)
+        try:
+            done, _ = await asyncio.wait(watchers, return_when=asyncio.FIRST_COMPLETED)
+            first = next(watcher for watcher in watchers if watcher in done)
+            return first.result()
+        except ChildLost as error:
+            return {"outcome": "crashed", "reason": str(error), "kill": True}
+        finally:
+            for watcher in watchers:
+                watcher.cancel()
+            await asyncio.gather(*watchers, return_exceptions=True)
+
+    async def _serve(self, child: Child) -> Message:
+        """Answer the child until it says how the attempt ended. Requests are answered side by side."""
+        answers: set[asyncio.Task[None]] = set()
+        try:
+            while True:
+                message = await child.receive()
+                if "end" in message:
+                    ending: Message = message["end"]
+                    return ending
+                if "started" in message:
+                    self._deadlines.clear("start")
+                elif "call" in message:
+                    answers.add(asyncio.ensure_future(self._answer(child, message)))
+        finally:
+            for answer in answers:
+                answer.cancel()
+
+    async def _answer(self, child: Child, message: Message) -> None:
+        try:
+            answer = await self._requests.answer(message["call"], message["args"])
+            child.send({"id": message["id"], "answer": answer})
+        except Stale:
+            self._fail({"outcome": "lost", "reason": "a newer lease exists", "kill": True})
+        except OUTAGE as error:
+            self._fail({"outcome": "parked", "reason": f"the store was away: {error}", "kill": True})
+        except Exception as error:
+            log().exception("request_failed", call=message["call"])
+            self._fail({"outcome": "crashed", "reason": f"a request of its child failed: {error}", "kill": True})
+
+    def _fail(self, ending: Message) -> None:
+        if not self._fatal.done():
+            self._fatal.set_result(ending)
+
+    async def _renew(self, child: Child) -> Message:
+        """Keep the lease; returns when it has ended or cannot be trusted any more."""
+        while True:
+            await asyncio.sleep(self._place.settings.renew_s)
+            while boottime() < self.attempt.lease.trusted_until:
+                try:
+                    lease = await asyncio.to_thread(self.attempt.renew, self._place.terms)
+                except OUTAGE:
+                    await asyncio.sleep(0.1)
+                    continue
+                if lease is None:
+                    return {"outcome": "lost", "reason": "its lease has ended", "kill": True}
+                child.send({"trust": lease.trusted_until})
+                break
+            else:
+                return {"outcome": "parked", "reason": "the store was away longer than the lease", "kill": True}
+
+    async def _keep_deadlines(self) -> Message:
+        name, what = await self._deadlines.watch(WAITS, self._requests.acting)
+        outcome = {"drain": "parked", "start": "crashed"}.get(name, "failed")
+        return {"outcome": outcome, "reason": f"{what} passed", "kill": True, "error": f"{what} passed"}
+
+    async def _tell_drain(self, child: Child) -> Message:
+        await self._draining.wait()
+        child.send({"leave": True})
+        self._deadlines.give("drain", "the soft limit of the drain", self._place.settings.drain_soft_s)
+        return await asyncio.Future()
+
+    async def _cut(self, child: Child, reason: str) -> None:
+        """End child, driver and browser, reap them, and say so."""
+        if not await child.kill():
+            log().error("processes_left", task=self.attempt.task.id, fence=self.attempt.fence)
+            return
+        await self._persist(self.attempt.gone, f"cut: {reason}"[:300])
+        if not self._requests.unknown:
+            for name in (self._k, *child.locks):
+                await asyncio.to_thread(remove_lock, self._place.volume, name)
+
+    async def _release(self, ending: Message) -> Ended:
+        outcome, details = self._outcome(ending)
+        went_back = ending.get("code") == "lower_fence"
+        if outcome == "lost":
+            return Ended(outcome, ending["reason"], None)
+        if outcome == "done":
+            outcome, details = await self._not_with_open(outcome, details)
+        status = await self._persist(self.attempt.release, outcome, details)
+        log().info("attempt_ended", task=self.attempt.task.id, fence=self.attempt.fence, outcome=outcome, status=status)
+        return Ended(outcome, details["reason"], status, went_back and status is not None)
+
+    def _outcome(self, ending: Message) -> tuple[str, dict[str, Any]]:
+        outcome = ending["outcome"]
+        kept = ("reason", "result", "error", "question")
+        details: dict[str, Any] = {name: ending[name] for name in kept if name in ending}
+        code = ending.get("code", "")
+        if code in POOL_FAULTS:
+            outcome = "crashed"
+        elif code in NOT_HERE or code == "lower_fence":
+            outcome, details["delay_ms"] = "parked", int(NOT_HERE_WAIT_S * 1000)
+        elif ending.get("wait"):
+            details["delay_ms"] = int(self._place.settings.old_holder_wait_s * 1000)
+        elif outcome == "snoozed":
+            details["delay_ms"] = int(max(0.0, ending["delay_s"]) * 1000)
+        elif outcome == "failed":
+            details["backoff_ms"] = self._backoff_ms()
+        return outcome, details
+
+    def _backoff_ms(self) -> int:
+        settings = self._place.settings
+        longest = min(settings.backoff_most_s, settings.backoff_s * 2**self.attempt.task.attempts)
+        return int(longest * random.uniform(0.5, 1.0) * 1000)  # noqa: S311 - spread, not secrecy
+
+    async def _not_with_open(self, outcome: str, details: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """A task does not end while an effect is open: ask a person when its workflow ended without settling it."""
+        opened = await self._persist(self.attempt.open_effects) or {}
+        for operation, sent in opened.items():
+            why = "the workflow ended without coming back to this effect"
+            question = {
+                "kind": "unknown",
+                "operation": operation,
+                "try": sent["try"],
+                "hash": sent["hash"],
+                "description": sent["description"],
+                "quiet": False,
+                "why": why,
+                "evidence": sent["fence"],
+            }
+            return "review", {"reason": why, "question": question}
+        return outcome, details
+
+    async def _persist(self, call: Callable[..., Any], *args: Any) -> Any:
+        """Repeat an idempotent write while the store is away, as long as it could still matter; None after that."""
+        retrying = Retrying(
+            retry=retry_if_exception_type(OUTAGE),
+            wait=wait_fixed(0.2),
+            stop=stop_after_delay(self._place.settings.lease_ttl_s),
+        )
+        try:
+            return await asyncio.to_thread(retrying, call, *args)
+        except RetryError:
+            log().warning("store_away", task=self.attempt.task.id, fence=self.attempt.fence)
+            return None

@@ -1,0 +1,81 @@
+"""Starting a browser through its wrapper, and saying what went wrong in our own words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from playwright.async_api import Error as PlaywrightError
+
+from koala.fence import Fence
+from worker import locks, processes
+from worker.browser.driver import Driver
+from worker.browser.errors import BrowserFailed, within
+from worker.browser.options import BrowserOptions
+from worker.browser.wrap import BROWSER, Wrap, browser_environment
+from worker.processes import Process
+
+Opened = TypeVar("Opened")
+ROLE = "browser"
+
+
+@asynccontextmanager
+async def asked(seconds: float, what: str) -> AsyncIterator[None]:
+    """Ask Playwright with a time limit: raises BrowserHung or, when browser or driver is gone,
+    BrowserFailed.
+    """
+    try:
+        async with within(seconds, what):
+            yield
+    except PlaywrightError as error:
+        raise BrowserFailed(f"{what}: {error.message}") from error
+
+
+class Run:
+    """One start of a browser under a lock."""
+
+    def __init__(
+        self, driver: Driver, binary: Path, lock: Path, fence: Fence, options: BrowserOptions
+    ) -> None:
+        self._driver = driver
+        self._lock = lock
+        self._options = options
+        self._wrap = Wrap.of(driver.volume, binary, driver.process.pid, lock, fence, options.tmp)
+
+    async def start(self, launch: Callable[[dict[str, Any]], Awaitable[Opened]]) -> Opened:
+        """Launch within the options' time.
+
+        Raises the lock's errors, BrowserFailed, BrowserHung; then nothing runs.
+        """
+        environment = browser_environment(self._wrap, self._options.tmp)
+        arguments = {**self._options.launch(), "executable_path": BROWSER, "env": environment}
+        try:
+            # Playwright gives up first and cleans up after itself; ours is for a driver that does not answer.
+            async with within(self._options.launch_seconds + 5, "the browser's start"):
+                return await launch(arguments)
+        except BaseException as error:
+            await asyncio.to_thread(self._end)
+            if refusal := self._wrap.refused():
+                raise refusal from None
+            if isinstance(error, PlaywrightError):
+                raise BrowserFailed(f"the browser did not start: {error.message}") from error
+            raise
+
+    def process(self) -> Process:
+        """The browser's main process, as it named itself in the lock file."""
+        holder = locks.read(self._driver.volume, self._lock)
+        if holder is None or holder.role != ROLE or holder.fence != self._wrap.fence:
+            raise BrowserFailed(f"{self._lock.name} does not name the browser: its wrapper was passed by")
+        return Process(holder.pid, holder.started)
+
+    def _end(self) -> None:
+        """Kill what this run started: a browser of ours below our driver, never another holder's."""
+        holder = locks.read(self._driver.volume, self._lock)
+        if holder is None or holder.role != ROLE or holder.fence != self._wrap.fence:
+            return
+        ours = Process(holder.pid, holder.started)
+        if ours in processes.tree(self._driver.process):
+            processes.end_tree([ours], sessions=[ours.pid])

@@ -1,0 +1,211 @@
+"""A browser on a profile: under the profile's lock, with its logins on disk whenever it says so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from playwright.async_api import BrowserContext, Page
+
+from koala.errors import KoalaError
+from koala.fence import Fence
+from worker import locks, processes
+from worker.browser import cookies, launch
+from worker.browser.binaries import major_version, refuse_shell
+from worker.browser.driver import Driver
+from worker.browser.errors import within
+from worker.browser.options import BrowserOptions
+from worker.processes import Process
+from worker.profiles import Preparation, ProfileDirectory
+
+Ending = Literal["clean", "killed"]
+CALL_SECONDS = 10.0
+
+
+class ProfileBrowser:
+    """An open profile: made by `open_profile`, ended by `close`, which takes no longer than it is given."""
+
+    def __init__(
+        self,
+        profile: ProfileDirectory,
+        fence: Fence,
+        context: BrowserContext,
+        process: Process,
+        driver: Process,
+    ) -> None:
+        self.profile = profile
+        self.fence = fence
+        self.context = context
+        self.process = process
+        """The browser's main process, which holds lock B."""
+        self.preparation = Preparation()
+        self._saved: list[cookies.Cookie] | None = None
+        self._digest = ""
+        self._crash: list[Callable[[Page], None]] = []
+        # Playwright tells of a browser that died, but not of a driver.
+        self._gone = asyncio.ensure_future(self._either_ended(driver))
+        context.on("page", self._watch)
+        for page in context.pages:
+            self._watch(page)
+
+    @property
+    def lock(self) -> Path:
+        """B: a `sent` names it."""
+        return self.profile.lock
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether browser and driver both live."""
+        return not self._gone.done() and processes.is_alive(self.process)
+
+    async def gone(self) -> None:
+        """Return when the browser or its driver is gone, whoever ended it."""
+        await asyncio.shield(self._gone)
+
+    def on_crash(self, callback: Callable[[Page], None]) -> None:
+        """Call back for each page whose renderer died; the browser and its other pages go on."""
+        self._crash.append(callback)
+
+    async def new_page(self, seconds: float = CALL_SECONDS) -> Page:
+        """A new tab. Raises BrowserHung, BrowserFailed."""
+        async with launch.asked(seconds, "a new page"):
+            return await self.context.new_page()
+
+    async def changed(self, seconds: float = CALL_SECONDS) -> bool:
+        """Whether any cookie changed since the last barrier. A few milliseconds."""
+        async with launch.asked(seconds, "reading cookies"):
+            return cookies.digest(await cookies.current(self.context)) != self._digest
+
+    async def barrier(self, seconds: float = CALL_SECONDS) -> None:
+        """Return when all cookies are on disk: they survive whatever is killed next. Raises BrowserHung,
+        BrowserFailed.
+
+        Session cookies go to the profile's side file, the others into Chromium's own store. About 0.1 s. A
+        page's local storage is not included: Chromium writes it within seconds, and nothing can hurry it.
+        """
+        async with launch.asked(seconds, "the cookie barrier"):
+            now = await cookies.current(self.context)
+            self._save(cookies.session_only(now))
+            await cookies.commit(self.context, self.profile.user_data / "Default", seconds)
+            self._digest = cookies.digest(now)
+
+    async def close(self, seconds: float = 10) -> Ending:
+        """Close within the time, or kill the process tree. Only a clean ending marks the profile clean.
+
+        Returns with every process of the browser gone, except one that the kernel itself cannot end. Never
+        raises.
+        """
+        asked_to = self.is_alive and await self._close_kindly(seconds)
+        await asyncio.to_thread(processes.end_tree, [self.process], sessions=[self.process.pid])
+        clean = asked_to and self._says_clean() and await asyncio.to_thread(self._mark_clean)
+        return "clean" if clean else "killed"
+
+    async def kill(self) -> None:
+        """End the process tree at once; the profile stays unclean."""
+        await asyncio.to_thread(processes.end_tree, [self.process], sessions=[self.process.pid])
+
+    async def _either_ended(self, driver: Process) -> None:
+        ends = [asyncio.ensure_future(processes.ended(process)) for process in (self.process, driver)]
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for end in ends:
+                end.cancel()
+
+    async def _close_kindly(self, seconds: float) -> bool:
+        try:
+            async with within(seconds, "closing the browser"):
+                self._save(cookies.session_only(await cookies.current(self.context)))
+                await self._close_pages()
+                await self.context.close()
+                await processes.ended(self.process)
+        except Exception:  # noqa: BLE001 - whatever it is, the tree is killed next
+            return False
+        return True
+
+    async def _close_pages(self) -> None:
+        # A page's "leave this site?" would be answered with "stay" and hold the browser open.
+        keep, *others = self.context.pages or [await self.context.new_page()]
+        for page in others:
+            await page.close(run_before_unload=False)
+        await keep.goto("about:blank")
+
+    def _says_clean(self) -> bool:
+        """Whether Chromium itself noted a normal end: a crash during the close ends without any error."""
+        try:
+            preferences = json.loads((self.profile.user_data / "Default" / "Preferences").read_bytes())
+        except (OSError, ValueError):
+            return False
+        return bool(preferences.get("profile", {}).get("exit_type") == "Normal")
+
+    def _mark_clean(self) -> bool:
+        try:
+            with locks.take(self.profile.volume, self.lock, "closing", self.fence) as held:
+                self.profile.mark_clean(held)
+        except (OSError, KoalaError):
+            return False
+        return True
+
+    def _save(self, session: list[cookies.Cookie]) -> None:
+        if session != self._saved:
+            self.profile.save_session_cookies(session)
+            self._saved = session
+
+    def _watch(self, page: Page) -> None:
+        page.on("crash", self._crashed)
+
+    def _crashed(self, page: Page) -> None:
+        for callback in self._crash:
+            callback(page)
+
+
+async def open_profile(
+    driver: Driver,
+    profile: ProfileDirectory,
+    fence: Fence,
+    binary: Path,
+    options: BrowserOptions,
+    *,
+    adopt: bool = False,
+    roll_back: bool = False,
+) -> ProfileBrowser:
+    """Prepare the profile under its lock, then start full Chromium on it; its session cookies are back.
+
+    `preparation` of the result says what was found and mended. Nothing runs after an error. Raises LockHeld,
+    LowerFence, LockMissing, ProfileNewer, ProfileBinary, ProfileDamaged, BrowserFailed, BrowserHung.
+    """
+    refuse_shell(binary)
+    preparation = await asyncio.to_thread(_prepare, profile, fence, binary, adopt, roll_back)
+    opened = await _launch(driver, profile, fence, binary, options)
+    opened.preparation = preparation
+    try:
+        async with launch.asked(CALL_SECONDS, "restoring cookies"):
+            await cookies.clear(opened.context)
+            await cookies.restore(opened.context, profile.load_session_cookies())
+            opened._digest = cookies.digest(await cookies.current(opened.context))
+    except BaseException:
+        await opened.kill()
+        raise
+    return opened
+
+
+def _prepare(
+    profile: ProfileDirectory, fence: Fence, binary: Path, adopt: bool, roll_back: bool
+) -> Preparation:
+    with locks.take(profile.volume, profile.lock, "preparing", fence) as held:
+        return profile.prepare(held, binary, major_version(binary), adopt=adopt, roll_back=roll_back)
+
+
+async def _launch(
+    driver: Driver, profile: ProfileDirectory, fence: Fence, binary: Path, options: BrowserOptions
+) -> ProfileBrowser:
+    run = launch.Run(driver, binary, profile.lock, fence, options)
+    context = await run.start(
+        lambda arguments: driver.playwright.chromium.launch_persistent_context(
+            profile.user_data, **arguments, **options.context()
+        )
+    )
+    return ProfileBrowser(profile, fence, context, run.process(), driver.process)

@@ -1,0 +1,135 @@
+"""The slot's warm browser for work without a profile: one browser, a fresh context for each attempt."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.async_api import Browser, BrowserContext
+
+from koala.fence import Fence
+from worker import locks, processes
+from worker.browser import launch
+from worker.browser.driver import Driver
+from worker.browser.errors import BrowserFailed, within
+from worker.browser.options import BrowserOptions
+from worker.processes import Process
+
+CALL_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Recycling:
+    """When a warm browser is replaced by a new one, between two attempts."""
+
+    jobs: int = 50
+    seconds: float = 3600
+    megabytes: int = 1500
+
+
+@dataclass(frozen=True)
+class _Life:
+    """One browser's life, with its own lock B."""
+
+    browser: Browser
+    lock: Path
+    process: Process
+    began: float
+
+
+class WarmShell:
+    """Never shared between slots. Starts its browser when a context is first asked for."""
+
+    def __init__(
+        self, driver: Driver, binary: Path, options: BrowserOptions, recycling: Recycling | None = None
+    ) -> None:
+        self._driver = driver
+        self._binary = binary
+        self._options = options
+        self._recycling = recycling or Recycling()
+        self._life: _Life | None = None
+        self._jobs = 0
+
+    @property
+    def lock(self) -> Path | None:
+        """B of the present browser's life: a `sent` names it. None while there is no browser."""
+        return None if self._life is None else self._life.lock
+
+    @property
+    def process(self) -> Process | None:
+        return None if self._life is None else self._life.process
+
+    @property
+    def is_alive(self) -> bool:
+        return (
+            self._life is not None
+            and self._life.browser.is_connected()
+            and processes.is_alive(self._life.process)
+        )
+
+    async def context(self, fence: Fence, *, downloads: Path | None = None) -> BrowserContext:
+        """A fresh context; in a new browser when there is none, it died or is due.
+
+        `fence` names the browser's life, when one starts here. Raises BrowserFailed, BrowserHung, the
+        lock's errors.
+        """
+        if self._life is not None and (not self.is_alive or self.due() is not None):
+            await self.close()  # not as settled: the browser may have died with an effect in its hands
+        life = self._life or await self._start(fence)
+        self._jobs += 1
+        async with launch.asked(CALL_SECONDS, "a new context"):
+            return await life.browser.new_context(**self._options.context())
+
+    async def give_back(self, context: BrowserContext, seconds: float = 5) -> bool:
+        """Close an attempt's context; False when it took too long and the whole browser was killed."""
+        try:
+            async with launch.asked(seconds, "closing the context"):
+                await context.close()
+        except BrowserFailed:
+            await self.kill()
+            return False
+        return True
+
+    def due(self) -> str | None:
+        """Why the browser is to be replaced before the next attempt (`jobs`, `age`, `memory`); None when it
+        is not.
+        """
+        if self._life is None:
+            return None
+        if self._jobs >= self._recycling.jobs:
+            return "jobs"
+        if time.monotonic() - self._life.began >= self._recycling.seconds:
+            return "age"
+        if processes.memory_megabytes(processes.tree(self._life.process)) >= self._recycling.megabytes:
+            return "memory"
+        return None
+
+    async def close(self, seconds: float = 5, *, settled: bool = False) -> None:
+        """End the browser, kindly within the time, else by SIGKILL. Never raises; again is harmless.
+
+        `settled`: no open `sent` names its lock, so that nobody will ask for proof: then the lock file goes
+        too.
+        """
+        if self._life is not None and self.is_alive:
+            with suppress(Exception):  # whatever it is, the tree is killed next
+                async with within(seconds, "closing the warm browser"):
+                    await self._life.browser.close()
+        await self.kill(settled=settled)
+
+    async def kill(self, *, settled: bool = False) -> None:
+        """End the browser's processes at once."""
+        life, self._life, self._jobs = self._life, None, 0
+        if life is not None:
+            await asyncio.to_thread(processes.end_tree, [life.process], sessions=[life.process.pid])
+        if life is not None and settled:
+            locks.remove_free(self._driver.volume, life.lock)
+
+    async def _start(self, fence: Fence) -> _Life:
+        lock = locks.create(self._driver.volume, locks.browser_path(self._driver.volume))
+        run = launch.Run(self._driver, self._binary, lock, fence, self._options)
+        browser = await run.start(lambda arguments: self._driver.playwright.chromium.launch(**arguments))
+        self._life = _Life(browser, lock, run.process(), time.monotonic())
+        return self._life

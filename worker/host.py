@@ -1,0 +1,206 @@
+"""The child of a slot, the browser host: runs workflows, owns Playwright and Chromium, has no way to the store.
+
+    python -m worker.host DESCRIPTOR PARENT_PID
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from koala import ledger, logs, settings
+from koala.errors import KoalaError
+from koala.fence import Fence
+from koala.redaction import redact
+from koala.run import Facts, Run
+from koala.settings import Settings
+from koala.signals import AskReview, Cancel, End, Snooze
+from koala.values import to_json
+from koala.workflow import Registry, Workflow, load
+from worker import locks, processes, volume
+from worker.browser import BrowserOptions, Browsers, find_browsers
+from worker.link import Message
+from worker.locks import HeldLock
+from worker.pages import Engine, Pages
+from worker.processes import Process
+from worker.upstream import Upstream, connect
+from worker.volume import Volume
+from worker.watchdog import Watchdog
+
+TABS = 3
+"""Dead tabs that one attempt survives."""
+
+
+class Host:
+    """One child: attempts one after the other."""
+
+    def __init__(self, config: Settings, registry: Registry, where: Volume, upstream: Upstream) -> None:
+        self._config = config
+        self._registry = registry
+        self._volume = where
+        self._upstream = upstream
+        self._options = self._browser_options(Path(tempfile.gettempdir()))
+        self._engine = Engine(where, self._browsers, self._options, lambda lock: upstream.send({"lock": lock}))
+        self._pages: Pages | None = None
+
+    def _browser_options(self, tmp: Path) -> BrowserOptions:
+        return BrowserOptions(tmp=tmp, headed=self._config.headed, sandbox=self._config.browser_sandbox)
+
+    def _browsers(self) -> Browsers:
+        return find_browsers(self._config.chromium, self._config.headless_shell)
+
+    def below(self) -> list[Process]:
+        """Browsers first, then the driver, for the watchdog."""
+        return [*(self._pages.processes() if self._pages else []), *self._engine.processes()]
+
+    async def serve(self) -> None:
+        """Carry out what the parent orders until it says quit."""
+        while True:
+            order = await self._upstream.orders.get()
+            if "quit" in order:
+                await self._engine.close()
+                return
+            self._upstream.send({"end": await self._attempt(order["assign"])})
+
+    async def _attempt(self, given: Message) -> Message:
+        fence = Fence.parse(given["fence"])
+        path = locks.create(self._volume, locks.child_path(self._volume, fence))
+        lock = locks.take(self._volume, path, "child", fence)
+        tmp = Path(given["tmp"])
+        self._pages = Pages(self._engine, given["profile"], fence, self._browser_options(tmp))
+        self._upstream.send({"started": path.name})
+        try:
+            ending = await self._run(given, self._pages)
+        except BaseException as error:
+            ending = _failed(error)
+        return await self._close(given, ending, self._pages, lock)
+
+    async def _close(self, given: Message, ending: Message, pages: Pages, lock: HeldLock) -> Message:
+        """Close the browser kindly, unless an outcome is unknown or something died: then the parent ends us as we are."""
+        if ending.get("kill"):
+            return ending
+        closed = await pages.close(self._config.close_budget_s)
+        if closed and given["profile"]:
+            await self._upstream.call("profile", fields={"closed": closed})
+        self._pages = None
+        self._upstream.rest()
+        lock.remove()
+        return ending | {"closed": closed}
+
+    async def _run(self, given: Message, pages: Pages) -> Message:
+        chosen = self._registry.for_task(given["workflow"], given["version"])
+        if chosen is None:
+            return {"outcome": "parked", "reason": f"this child does not know {given['workflow']} {given['version']}"}
+        run = Run(self._facts(given), self._upstream, pages)
+        args = chosen.check_args(given["args"])
+        for dead_tabs in range(TABS + 1):
+            ending = await self._once(chosen, run, args, pages, given)
+            if ending is not None:
+                return ending
+            await self._upstream.call("record", action="tab_died", data={"dead_tabs": dead_tabs + 1})
+            await pages.new_tab()
+        return {"outcome": "crashed", "reason": f"{TABS + 1} tabs died under it", "kill": True}
+
+    async def _once(self, chosen: Workflow, run: Run, args: Any, pages: Pages, given: Message) -> Message | None:
+        """One pass through the workflow: how the attempt ends, or None when a tab died and it goes on with a new one."""
+        work = asyncio.ensure_future(chosen(run, args))
+        death = asyncio.ensure_future(pages.died.wait())
+        try:
+            await asyncio.wait({work, death}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                await asyncio.sleep(0.05)  # a dying browser closes its page first: let the verdict settle
+                work.cancel()
+            result = await work
+            return {"outcome": "done", "reason": "done", "result": to_json(result, "the result")}
+        except BaseException as error:  # whatever the author's code raises is how this attempt ends
+            return self._ending(error, pages, given)
+        finally:
+            death.cancel()
+
+    def _ending(self, error: BaseException, pages: Pages, given: Message) -> Message | None:
+        if isinstance(error, End):
+            kill = error.outcome == "crashed"
+            return {"outcome": error.outcome, "reason": error.reason, "kill": kill, **error.details}
+        if isinstance(error, AskReview):
+            return _asked(error, given)
+        dead = pages.failed()
+        if dead == "tab":
+            return None
+        if dead:
+            return {"outcome": "crashed", "reason": f"its {dead} died", "kill": True}
+        return _failed(error)
+
+    def _facts(self, given: Message) -> Facts:
+        return Facts(
+            task_id=given["task"],
+            workflow=given["workflow"],
+            version=given["version"],
+            profile=given["profile"],
+            fence=given["fence"],
+            artifacts=Path(given["artifacts"]),
+            secrets_dir=self._config.secrets_dir,
+            step_timeout_s=self._config.step_timeout_s,
+        )
+
+
+def _asked(signal: AskReview, given: Message) -> Message:
+    """The question of a workflow that raised AskReview, about a description as it stands now."""
+    operation = ledger.operation(given["workflow"], f"ask.{signal.subject}", given["task"])
+    description = ledger.canonical(signal.describe)
+    question = {
+        "kind": "approval",
+        "operation": operation,
+        "try": 0,
+        "hash": ledger.digest(operation, description),
+        "description": description,
+        "quiet": True,
+        "why": signal.reason,
+        "evidence": "",
+    }
+    return {"outcome": "review", "reason": signal.reason, "question": question}
+
+
+def _failed(error: BaseException) -> Message:
+    """How an attempt ends that raised: signals as they say, anything else as a failure of the work."""
+    if isinstance(error, Snooze):
+        return {"outcome": "snoozed", "reason": error.reason, "delay_s": error.seconds}
+    if isinstance(error, Cancel):
+        return {"outcome": "cancelled", "reason": error.reason}
+    text = redact(f"{type(error).__name__}: {error}")[:4000]
+    code = error.code if isinstance(error, KoalaError) else ""
+    return {"outcome": "failed", "reason": text.splitlines()[0][:300] if text else "", "error": text, "code": code}
+
+
+async def _main(descriptor: int, parent: int) -> None:
+    config = settings.load()
+    watchdog = Watchdog(parent, list)
+    upstream = Upstream(connect(descriptor), watchdog)
+    try:
+        registry = load(config.modules)
+        where = volume.open_volume(config.data)
+    except KoalaError as error:
+        upstream.send({"fault": str(error), "code": error.code, "exit": int(error.exit)})
+        return
+    host = Host(config, registry, where, upstream)
+    watchdog._below = host.below
+    watchdog.start()
+    upstream.send({"ready": registry.runs, "pid": os.getpid()})
+    await host.serve()
+
+
+def main() -> None:
+    """Die with the parent, then serve it."""
+    descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
+    processes.set_parent_death_signal(parent)
+    config = settings.load()
+    logs.configure(config.log_format, config.log_level, program="host")
+    tempfile.tempdir = os.environ.get("TMPDIR")
+    asyncio.run(_main(descriptor, parent))
+
+
+if __name__ == "__main__":
+    main()

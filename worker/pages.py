@@ -1,0 +1,233 @@
+"""The browser of one attempt as its workflow uses it: a profile's own, or a fresh context of the child's warm one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from playwright.async_api import BrowserContext, Page, Route
+
+from koala.errors import KoalaError
+from koala.fence import Fence
+from koala.signals import End
+from worker import profiles
+from worker.browser import (
+    BrowserFailed,
+    BrowserOptions,
+    Browsers,
+    Driver,
+    ProfileBrowser,
+    WarmShell,
+    open_profile,
+)
+from worker.locks import LockHeld
+from worker.processes import Process
+from worker.volume import Volume
+
+SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+Death = Literal["", "tab", "browser", "driver"]
+
+
+class BrowserTooLate(KoalaError):
+    """The first page was asked for inside an act, when the ledger could no longer name its locks."""
+
+    code = "browser_too_late"
+
+
+class UnguardedAct(KoalaError):
+    """A guarded host would have been sent an unsafe request outside `run.effect`."""
+
+    code = "unguarded_act"
+
+
+@dataclass
+class Engine:
+    """What a child keeps warm between attempts: the driver, and the browser for work without a profile."""
+
+    volume: Volume
+    browsers: Callable[[], Browsers]
+    options: BrowserOptions
+    tell_lock: Callable[[str], None]
+    """Tells the parent of a lock file of this child's life."""
+    driver: Driver | None = None
+    shell: WarmShell | None = None
+
+    async def ready(self, fence: Fence) -> Driver:
+        """The driver, started at the first need."""
+        if self.driver is None:
+            self.driver = await Driver.start(self.volume, fence, tmp=self.options.tmp)
+            self.tell_lock(self.driver.lock.name)
+        return self.driver
+
+    async def warm(self, fence: Fence) -> WarmShell:
+        """The warm browser for contexts."""
+        driver = await self.ready(fence)
+        if self.shell is None:
+            self.shell = WarmShell(driver, self.browsers().for_throw_away(), self.options)
+        return self.shell
+
+    def processes(self) -> list[Process]:
+        """Browser and driver, for the watchdog."""
+        found = [self.shell.process if self.shell else None, self.driver.process if self.driver else None]
+        return [process for process in found if process]
+
+    async def close(self) -> None:
+        """End both, kindly."""
+        if self.shell:
+            await self.shell.close()
+        if self.driver:
+            await self.driver.stop()
+
+
+class Pages:
+    """Implements what `koala.run.Browser` promises, for one attempt."""
+
+    def __init__(self, engine: Engine, profile: str, fence: Fence, options: BrowserOptions) -> None:
+        self._engine = engine
+        self._name = profile
+        self._fence = fence
+        self._options = options
+        self._page: Page | None = None
+        self._context: BrowserContext | None = None
+        self._tab_died = False
+        self._acting = False
+        self._guarded: set[str] = set()
+        self._opening = asyncio.Lock()
+        self.browser: ProfileBrowser | None = None
+        self.died = asyncio.Event()
+        """Set when tab, browser or driver died under the attempt."""
+        self.opened: dict[str, Any] = {}
+        """What was found when the profile was opened, for the timeline."""
+
+    async def page(self) -> Page:
+        """The attempt's page. Raises End (parked) while an old holder has the profile, BrowserFailed, BrowserTooLate."""
+        async with self._opening:
+            if self._page is None or self._page.is_closed():
+                self._page = await self._new_page()
+        return self._page
+
+    async def _new_page(self) -> Page:
+        context = await self._open()
+        page = context.pages[0] if self.browser and context.pages and not self._tab_died else await context.new_page()
+        page.on("crash", lambda _: self._crashed())
+        return page
+
+    async def _open(self) -> BrowserContext:
+        if self._context:
+            return self._context
+        if self._acting:
+            raise BrowserTooLate("call run.page() before run.effect(), so that the ledger can name the browser")
+        self._context = await (self._open_profile() if self._name else self._open_context())
+        self._context.on("close", lambda _: self.died.set())
+        if self._guarded:
+            await self._context.route("**/*", self._check)
+        return self._context
+
+    async def _open_context(self) -> BrowserContext:
+        shell = await self._engine.warm(self._fence)
+        context = await shell.context(self._fence)
+        if shell.lock:
+            self._engine.tell_lock(shell.lock.name)
+        return context
+
+    async def _open_profile(self) -> BrowserContext:
+        directory = profiles.create(self._engine.volume, self._name)
+        driver = await self._engine.ready(self._fence)
+        binary = self._engine.browsers().for_profile()
+        try:
+            self.browser = await open_profile(driver, directory, self._fence, binary, self._options)
+        except LockHeld as error:
+            raise End("parked", f"old holder alive: {error}", wait="old holder") from None
+        found = self.browser.preparation
+        self.opened = {name: value for name, value in vars(found).items() if value}
+        return self.browser.context
+
+    def _crashed(self) -> None:
+        self._tab_died = True
+        self.died.set()
+
+    def failed(self) -> Death:
+        """What died under this attempt."""
+        if self._engine.driver and not self._engine.driver.is_alive:
+            return "driver"
+        if self._context is None:
+            return ""
+        shell = self._engine.shell
+        alive = self.browser.is_alive if self.browser else bool(shell and shell.is_alive)
+        if not alive:
+            return "browser"
+        return "tab" if self._tab_died else ""
+
+    async def new_tab(self) -> None:
+        """After a dead tab: the next `page()` opens a new one."""
+        dead, self._page, self._tab_died = self._page, None, False
+        self.died.clear()
+        if dead and self._context:
+            self._page = await self._context.new_page()
+            self._page.on("crash", lambda _: self._crashed())
+            try:
+                async with asyncio.timeout(2):
+                    await dead.close()
+            except Exception:  # noqa: BLE001, S110 - a crashed tab may not even close; the context's end takes it along
+                pass
+
+    async def barrier(self, *, always: bool = False) -> None:
+        """Make logins durable."""
+        if self.browser and (always or await self.browser.changed()):
+            await self.browser.barrier()
+
+    def locks(self) -> dict[str, Any]:
+        """The locks D and B by name; empty for what this attempt has not used."""
+        if self._context is None:
+            return {"d": self._engine.driver.lock.name if self._engine.driver else "", "b": ""}
+        assert self._engine.driver
+        lock = self.browser.lock if self.browser else self._engine.shell and self._engine.shell.lock
+        return {"d": self._engine.driver.lock.name, "b": lock.name if lock else ""}
+
+    def own_lock(self) -> str:
+        """The name of the lock that this attempt's browser holds; empty without one."""
+        return str(self.locks()["b"])
+
+    async def guard(self, hosts: tuple[str, ...]) -> None:
+        """Block unsafe methods to these hosts (and those below them) outside an effect."""
+        first = not self._guarded
+        self._guarded.update(hosts)
+        if first and self._context:
+            await self._context.route("**/*", self._check)
+
+    async def _check(self, route: Route) -> None:
+        host = urlsplit(route.request.url).hostname or ""
+        guarded = any(host == name or host.endswith(f".{name}") for name in self._guarded)
+        if guarded and not self._acting and route.request.method not in SAFE:
+            await route.abort("blockedbyclient")
+            return
+        await route.fallback()
+
+    def acting(self, on: bool) -> None:
+        """An effect's act begins or is over."""
+        self._acting = on
+
+    async def screenshot(self, path: Path) -> None:
+        """Save a picture of the page. Raises BrowserFailed."""
+        page = await self.page()
+        async with asyncio.timeout(15):
+            await page.screenshot(path=path)
+
+    def processes(self) -> list[Process]:
+        """The profile's browser, for the watchdog."""
+        return [self.browser.process] if self.browser else []
+
+    async def close(self, budget_s: float) -> str:
+        """End the attempt's browser or context: clean, killed, or empty when none was opened."""
+        if self.browser:
+            return await self.browser.close(budget_s)
+        if self._context and self._engine.shell:
+            return "clean" if await self._engine.shell.give_back(self._context, budget_s) else "killed"
+        return ""
+
+
+__all__ = ["BrowserFailed", "BrowserTooLate", "Engine", "Pages", "UnguardedAct"]

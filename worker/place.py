@@ -1,0 +1,28 @@
+"""What every part of a slot needs: the settings, the store, the volume, the workflows, and who it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from koala.leases import Terms
+from koala.settings import Settings
+from koala.store import Store
+from koala.workflow import Registry
+from worker.volume import Volume
+
+
+@dataclass(frozen=True)
+class Place:
+    """A slot's place in the pool."""
+
+    settings: Settings
+    store: Store
+    volume: Volume
+    registry: Registry
+    worker: str
+    slot: str
+
+    @property
+    def terms(self) -> Terms:
+        """The terms of its leases."""
+        return Terms(self.settings.lease_ttl_s, self.settings.trust_margin_s)

@@ -1,0 +1,99 @@
+"""Taking over a `sent` that another attempt left: proof that everyone who could act is gone, then the site's time to settle.
+
+The proof is the kernel's on one machine: the locks of child, driver and browser, taken and given back. Another boot of the
+same machine is proof by itself; another machine needs a report. A clock is never proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from koala import leases
+from koala.attempt import Attempt
+from koala.clock import boottime
+from koala.errors import KoalaError
+from koala.fence import Fence
+from worker import locks, processes
+from worker.volume import Volume
+
+
+@dataclass
+class Takeover:
+    """The proofs and settle times of one attempt, in its parent's memory; lost with it, they start anew."""
+
+    volume: Volume
+    attempt: Attempt
+    proved: dict[str, float] = field(default_factory=dict)
+    quiet: set[str] = field(default_factory=set)
+
+    def prove(self, operation: str, own_lock: str) -> str:
+        """Whether everyone who could act on this operation is gone: empty, or who may still live. Blocking, short.
+
+        `own_lock` names the lock that this attempt's own browser holds. The settle time starts with the proof.
+        """
+        sent = self.attempt.open_effects().get(operation)
+        if sent is None:
+            return "the ledger does not have it open"
+        reason = self._not_gone(sent, own_lock)
+        if not reason:
+            self.proved.setdefault(operation, boottime())
+        return reason
+
+    def begin_look(self, operation: str, settle_s: float) -> float:
+        """0 when the look that begins now may say absent; otherwise how many seconds are left. Proof comes first."""
+        if operation not in self.proved:
+            return settle_s
+        left = self.proved[operation] + settle_s - boottime()
+        if left <= 0:
+            self.quiet.add(operation)
+        return max(0.0, left)
+
+    def _not_gone(self, sent: dict[str, Any], own_lock: str) -> str:
+        if leases.gone_report(self.attempt.store, self.attempt.task.id, sent["fence"]):
+            return ""
+        if sent.get("machine") != self.volume.machine:
+            return f"attempt {sent['fence']} ran on another machine, which has not reported it gone"
+        if sent.get("boot") != processes.boot_id():
+            return ""
+        for role in ("k", "d", "b"):
+            name = sent.get(role)
+            reason = "" if not name or name == own_lock else self._still_held(role, name)
+            if reason:
+                return reason
+        return ""
+
+    def _still_held(self, role: str, name: str) -> str:
+        path = self.volume.locks / name
+        found = locks.prove_gone(self.volume, path)
+        if isinstance(found, locks.Alive):
+            return f"{found.holder or 'its holder'} still holds {name}"
+        if isinstance(found, locks.Unproved):
+            return found.reason
+        return self._shut(path) if role == "b" else ""
+
+    def _shut(self, path: Any) -> str:
+        """Write our fence into a browser's lock, so that an older one that was never started is refused for ever."""
+        try:
+            locks.take(self.volume, path, "prover", Fence.parse(self.attempt.fence)).release()
+        except KoalaError as error:
+            return str(error)
+        return ""
+
+    def tidy(self, sent: dict[str, Any]) -> None:
+        """Remove the lock files of an attempt that is proved gone and settled; a profile's own lock stays."""
+        for role in ("k", "d", "b"):
+            name = sent.get(role)
+            if not name or name.startswith("profile-"):
+                continue
+            remove_lock(self.volume, name)
+
+
+def remove_lock(volume: Volume, name: str) -> None:
+    """Remove a free lock file that nobody needs any more; one that is held, or gone, is left."""
+    path = volume.locks / name
+    try:
+        fence = locks.highest_fence(volume, path)
+        locks.take(volume, path, "tidy", fence).remove()
+    except (KoalaError, OSError):
+        return

@@ -1,0 +1,44 @@
+"""What the shop's workflows are given."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ShopArgs(BaseModel):
+    """Where the shop is, without a slash at the end."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    shop: str = Field(pattern=r"^https?://[^/]+$")
+
+
+class LoginArgs(ShopArgs):
+    """Who logs in; the password is the secret `shop_password`, or for the demo's users `koala-` and the name."""
+
+    user: str = Field(min_length=1, max_length=40)
+
+
+class OrderArgs(LoginArgs):
+    """What is ordered, under which reference of ours."""
+
+    sku: str
+    reference: str = Field(min_length=1, max_length=100)
+    settle_s: float = Field(3.0, ge=0, le=600)
+    act_s: float = Field(10.0, gt=0, le=600)
+    ask_over: str = "1000000"
+    """A person approves what costs more, in dollars."""
+
+
+class NewsArgs(ShopArgs):
+    """Which page of the news."""
+
+    n: int = Field(1, ge=1)
+
+
+class Receipt(BaseModel):
+    """What the shop gave for an order."""
+
+    order: str
+    sku: str
+    price: str
