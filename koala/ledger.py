@@ -125,3 +125,13 @@ def forget(store: Store, older_than_ms: int, limit: int = 200) -> int:
             gone = bool(store.run("effect_forget", own, name, owner, older_than_ms)["ok"])
             removed, kept = removed + gone, kept + (not gone)
     return removed
+
+
+def locks_in_use(store: Store) -> set[str]:
+    """The lock files that some open `sent` names: whoever removes one makes its proof impossible. Walks the keys; slow."""
+    names: set[str] = set()
+    for key in store.client.scan_iter(match=keys.open_effects("*"), count=1000):
+        for text in store.client.hvals(str(key)):
+            sent = json.loads(text)
+            names.update(str(sent[role]) for role in ("k", "d", "b") if sent.get(role))
+    return names

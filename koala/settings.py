@@ -7,6 +7,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -152,6 +153,7 @@ def load(**given: Any) -> Settings:
             for item in error.errors(include_input=False)
         ]
         raise SettingsError("settings are wrong: " + "; ".join(lines)) from None
-    if settings.password:
-        know(settings.password)
+    for secret in (settings.password, urlsplit(settings.redis_url).password):
+        if secret:
+            know(secret)
     return settings

@@ -32,7 +32,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True)
 class Why:
-    """The reason, a sentence about it, and how many tasks of the same lane are served before this one."""
+    """The reason, a sentence that names it, and how many tasks of the same lane are served before this one."""
 
     reason: Reason
     text: str
@@ -109,7 +109,7 @@ def _at_rest(task: Task, facts: Facts) -> tuple[Reason, str] | None:
     wish = f"; it ends as {task.wanted} at its next step" if task.wanted else ""
     return (
         Reason.NOTHING,
-        f"it runs on slot {lease.get('slot', '?')} of worker {lease.get('worker', '?')}{wish}",
+        f"it runs on slot {lease.get('slot', '?')}{wish}",
     )
 
 
@@ -137,30 +137,31 @@ def _paused(task: Task, facts: Facts) -> tuple[Reason, str] | None:
 
 
 def _nobody(task: Task, facts: Facts) -> tuple[Reason, str] | None:
-    return None if facts.slots else (Reason.CAPACITY, "no worker is there: start one")
+    return None if facts.slots else (Reason.CAPACITY, "capacity: no worker is there, start one")
 
 
 def _version(task: Task, facts: Facts) -> tuple[Reason, str] | None:
     if facts.able(task.kind):
         return None
-    return Reason.VERSION, f"no live worker runs {task.kind}: start one that does"
+    return Reason.VERSION, f"version: no live worker runs {task.kind}"
 
 
 def _draining(task: Task, facts: Facts) -> tuple[Reason, str] | None:
     able = facts.able(task.kind)
     if not all(facts.drains(slot) for slot in able):
         return None
-    return Reason.DRAINING, f"every worker that runs {task.kind} drains"
+    return Reason.DRAINING, f"draining: every worker that runs {task.kind}"
 
 
 def _profile(task: Task, facts: Facts) -> tuple[Reason, str] | None:
     if not task.profile:
         return None
-    holder = facts.leases.get(task.resource)
-    if holder:
+    lease = facts.leases.get(task.resource)
+    if lease:
+        holder = f"task {lease['task']}" if lease.get("task") else lease.get("worker", "somebody")
         return (
             Reason.PROFILE,
-            f"profile {task.profile} is in use by task {holder['task']} on slot {holder['slot']}",
+            f"profile {task.profile} is in use by {holder} on slot {lease.get('slot', '?')}",
         )
     next_ = facts.handed.get(task.profile, task.id)
     if next_ != task.id:
@@ -170,19 +171,21 @@ def _profile(task: Task, facts: Facts) -> tuple[Reason, str] | None:
 
 def _capacity(task: Task, facts: Facts) -> tuple[Reason, str]:
     if facts.hold_ms > facts.now_ms:
-        return Reason.CAPACITY, f"nothing starts for {span(facts.hold_ms - facts.now_ms)} after a restore"
+        return (
+            Reason.CAPACITY,
+            f"capacity: nothing starts for {span(facts.hold_ms - facts.now_ms)} after a restore",
+        )
     if task.status == "handed":
-        return Reason.CAPACITY, "a slot is about to take it"
+        return Reason.CAPACITY, "capacity: a slot is about to take it"
     staying = [slot for slot in facts.able(task.kind) if not facts.drains(slot)]
     accepting = [slot["id"] for slot in staying if slot.get("accepting") == "1"]
     if not accepting:
-        return Reason.CAPACITY, "no slot that can run it takes work yet"
+        return Reason.CAPACITY, "capacity: no slot that can run it takes work yet"
     if all(id_ in facts.busy for id_ in accepting):
-        slots_ = "the only slot" if len(accepting) == 1 else f"all {len(accepting)} slots"
-        return Reason.CAPACITY, f"{slots_} that can run it {'is' if len(accepting) == 1 else 'are'} busy"
+        return Reason.CAPACITY, f"capacity: every slot that can run it is busy ({len(accepting)})"
     if not facts.leader:
-        return Reason.CAPACITY, "no scheduler leads: start one"
-    return Reason.CAPACITY, "it is about to be handed over"
+        return Reason.CAPACITY, "capacity: no scheduler leads, start one"
+    return Reason.CAPACITY, "capacity: it is about to be handed over"
 
 
 CHECKS: tuple[Check, ...] = (

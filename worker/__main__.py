@@ -6,14 +6,19 @@ import argparse
 import os
 import sys
 
-from koala import faults, logs, settings
+from koala import faults, ledger, logs, settings
 from koala.errors import KoalaError
 from koala.exits import Exit
+from koala.logs import log
 from koala.settings import Settings
 from koala.store import open_store
 from koala.workflow import load
-from worker import processes, slot, supervisor, volume
+from worker import locks, processes, slot, supervisor, volume
 from worker.place import Place
+from worker.volume import Volume
+
+LOCKS_KEPT_S = 3600.0
+"""Free lock files of killed workers are removed at a start when they are older."""
 
 
 def _slot(config: Settings, given: argparse.Namespace) -> Exit:
@@ -34,10 +39,25 @@ def _slot(config: Settings, given: argparse.Namespace) -> Exit:
 def _worker(config: Settings) -> Exit:
     """Check everything that a restart cannot mend, once, before any slot starts."""
     logs.configure(config.log_format, config.log_level, program="worker")
-    open_store(config.redis_url, config.password).close()
-    volume.create(config.data)
+    store = open_store(config.redis_url, config.password)
+    where = _volume(config)
     load(config.modules)
+    removed = locks.sweep(where, ledger.locks_in_use(store), LOCKS_KEPT_S)
+    log().info("locks_swept", removed=len(removed))
+    store.close()
     return supervisor.start(config)
+
+
+def _volume(config: Settings) -> Volume:
+    """The data volume. A directory that is not there yet is made; one that is there must carry the mark."""
+    return volume.open_volume(config.data) if config.data.exists() else volume.create(config.data)
+
+
+def _init(config: Settings) -> Exit:
+    """Give a new, empty data directory its mark."""
+    where = volume.create(config.data)
+    print(f"{where.path} is the data volume {where.mark}")
+    return Exit.OK
 
 
 def main() -> Exit:
@@ -48,9 +68,12 @@ def main() -> Exit:
     one.add_argument("--worker", required=True)
     one.add_argument("--number", type=int, required=True)
     one.add_argument("--parent", type=int, required=True)
+    commands.add_parser("init", help="give a new, empty data directory its mark, once")
     given = parser.parse_args()
     try:
         config = settings.load()
+        if given.command == "init":
+            return _init(config)
         return _slot(config, given) if given.command == "slot" else _worker(config)
     except KoalaError as error:
         print(f"error[{error.code}]: {error}", file=sys.stderr)

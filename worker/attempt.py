@@ -26,7 +26,7 @@ from worker.deadlines import Deadlines
 from worker.link import Message
 from worker.place import Place
 from worker.requests import Requests, Stale
-from worker.takeover import Takeover, remove_lock
+from worker.takeover import Takeover
 
 START_S = 20.0
 WAITS = frozenset({"runtime", "drain", "step"})
@@ -184,7 +184,7 @@ class AttemptRun:
         await self._persist(self.attempt.gone, f"cut: {reason}"[:300])
         if not self._requests.unknown:
             for name in (self._k, *child.locks):
-                await asyncio.to_thread(remove_lock, self._place.volume, name)
+                await asyncio.to_thread(locks.remove_free, self._place.volume, self._place.volume.locks / name)
 
     async def _release(self, ending: Message) -> Ended:
         outcome, details = self._outcome(ending)

@@ -14,7 +14,7 @@ from playwright.async_api import BrowserContext, Page, Route
 from koala.errors import KoalaError
 from koala.fence import Fence
 from koala.signals import End
-from worker import profiles
+from worker import processes, profiles
 from worker.browser import (
     BrowserFailed,
     BrowserOptions,
@@ -76,11 +76,11 @@ class Engine:
         return [process for process in found if process]
 
     async def close(self) -> None:
-        """End both, kindly."""
+        """End both, kindly. Only while no effect is open: their lock files go too."""
         if self.shell:
-            await self.shell.close()
+            await self.shell.close(settled=True)
         if self.driver:
-            await self.driver.stop()
+            await self.driver.stop(settled=True)
 
 
 class Pages:
@@ -97,6 +97,7 @@ class Pages:
         self._acting = False
         self._guarded: set[str] = set()
         self._opening = asyncio.Lock()
+        self._deaths: asyncio.Future[None] | None = None
         self.browser: ProfileBrowser | None = None
         self.died = asyncio.Event()
         """Set when tab, browser or driver died under the attempt."""
@@ -122,10 +123,23 @@ class Pages:
         if self._acting:
             raise BrowserTooLate("call run.page() before run.effect(), so that the ledger can name the browser")
         self._context = await (self._open_profile() if self._name else self._open_context())
-        self._context.on("close", lambda _: self.died.set())
+        self._deaths = asyncio.ensure_future(self._notice_death())
         if self._guarded:
             await self._context.route("**/*", self._check)
         return self._context
+
+    async def _notice_death(self) -> None:
+        """Playwright tells nobody when its driver dies, and late when a browser does."""
+        driver, shell = self._engine.driver, self._engine.shell
+        process = self.browser.process if self.browser else shell and shell.process
+        watched = [watched_process for watched_process in (driver and driver.process, process) if watched_process]
+        ends = [asyncio.ensure_future(processes.ended(one)) for one in watched]
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for end in ends:
+                end.cancel()
+        self.died.set()
 
     async def _open_context(self) -> BrowserContext:
         shell = await self._engine.warm(self._fence)
@@ -223,6 +237,8 @@ class Pages:
 
     async def close(self, budget_s: float) -> str:
         """End the attempt's browser or context: clean, killed, or empty when none was opened."""
+        if self._deaths:
+            self._deaths.cancel()
         if self.browser:
             return await self.browser.close(budget_s)
         if self._context and self._engine.shell:

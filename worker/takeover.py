@@ -86,14 +86,4 @@ class Takeover:
             name = sent.get(role)
             if not name or name.startswith("profile-"):
                 continue
-            remove_lock(self.volume, name)
-
-
-def remove_lock(volume: Volume, name: str) -> None:
-    """Remove a free lock file that nobody needs any more; one that is held, or gone, is left."""
-    path = volume.locks / name
-    try:
-        fence = locks.highest_fence(volume, path)
-        locks.take(volume, path, "tidy", fence).remove()
-    except (KoalaError, OSError):
-        return
+            locks.remove_free(self.volume, self.volume.locks / name)

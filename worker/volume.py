@@ -121,7 +121,8 @@ def _read_mark(path: Path) -> str:
         return str(json.loads((path / MARK).read_text(encoding="utf-8"))["volume"])
     except FileNotFoundError:
         raise VolumeError(
-            f"{path} has no {MARK}: an empty directory is mounted where the data volume should be"
+            f"{path} has no {MARK}: an empty directory is mounted where the data volume should be. "
+            "If it is a new volume, give it its mark once: python -m worker init"
         ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise VolumeError(f"{path / MARK} is damaged ({error}): restore it from a backup") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from io import TextIOWrapper
 from typing import Annotated
 
@@ -22,15 +23,13 @@ from koala.cli import (
     tasks,
     workers,
 )
-from koala.cli.failure import Commands
-
-TASKS, PEOPLE, POOL, LAPTOP, PROFILES = "Tasks", "People", "Pool", "This machine", "Profiles"
+from koala.cli.group import Commands, panel
 
 app = typer.Typer(
     cls=Commands,
     add_completion=False,
     invoke_without_command=True,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
     epilog="Settings are KOALA_… variables. Exit codes: `koala exits`. Each command: `koala COMMAND --help`.",
 )
 
@@ -48,38 +47,27 @@ def root(
         typer.echo(context.get_help())
 
 
-for _name, _command, _panel in (
-    ("submit", submit.submit, TASKS),
-    ("tasks", tasks.list_, TASKS),
-    ("task", tasks.one, TASKS),
-    ("cancel", tasks.cancel, TASKS),
-    ("retry", tasks.retry, TASKS),
-    ("status", status.status, POOL),
-    ("workers", workers.workers, POOL),
-    ("pause", switch.pause, POOL),
-    ("resume", switch.resume, POOL),
-    ("drain", drain.drain, POOL),
-    ("run", laptop.run, LAPTOP),
-    ("doctor", laptop.doctor, LAPTOP),
-    ("exits", exits.exits, LAPTOP),
-):
-    app.command(_name, rich_help_panel=_panel)(_command)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "submit": submit.submit,
+    "tasks": tasks.list_,
+    "task": tasks.one,
+    "cancel": tasks.cancel,
+    "retry": tasks.retry,
+    "status": status.status,
+    "workers": workers.workers,
+    "pause": switch.pause,
+    "resume": switch.resume,
+    "drain": drain.drain,
+    "run": laptop.run,
+    "doctor": laptop.doctor,
+    "exits": exits.exits,
+}
+_GROUPS = {"review": review.app, "attempt": attempt.app, "profile": profile.app}
 
-app.add_typer(
-    review.app,
-    name="review",
-    rich_help_panel=PEOPLE,
-    help="Questions that wait for a person: list, show, answer.",
-)
-app.add_typer(
-    attempt.app, name="attempt", rich_help_panel=PEOPLE, help="Say that an attempt is gone for good."
-)
-app.add_typer(
-    profile.app,
-    name="profile",
-    rich_help_panel=PROFILES,
-    help="Browser identities: login, import, list, export, …",
-)
+for _name, _command in _COMMANDS.items():
+    app.command(_name, rich_help_panel=panel(_name))(_command)
+for _name, _group in _GROUPS.items():
+    app.add_typer(_group, name=_name, rich_help_panel=panel(_name))
 
 
 def main() -> None:

@@ -17,8 +17,8 @@ from koala.workflow import Workflow
 def gather(chosen: Workflow, pairs: list[str], text: str) -> dict[str, Any]:
     """The arguments of `--args` overridden by each `--arg k=v`, typed by the workflow's model.
 
-    A value is taken as JSON where the model accepts that, otherwise as text. Raises InvalidArguments for what cannot be
-    read; what the model refuses is left for the check that follows.
+    A value is taken as JSON where the model accepts that, otherwise as text. Raises InvalidArguments for what
+    cannot be read; what the model refuses is left for the check that follows.
     """
     base = _document(text) if text else {}
     raw = _pairs(pairs)
@@ -49,7 +49,7 @@ def _value(text: str) -> Any:
 
 
 def _exact(text: str) -> float:
-    """A float that says the same as its text. Raises ValueError where it would round: the text is kept then."""
+    """A float that says the same as its text. Raises ValueError where it would round: then the text stays."""
     number = float(text)
     if Decimal(repr(number)) != Decimal(text):
         raise ValueError(text)

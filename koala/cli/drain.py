@@ -36,7 +36,9 @@ def drain(
     as_: options.As = "",
     as_json: options.Json = False,
 ) -> None:
-    """Let a worker finish its steps and effects and take nothing more. Its tasks go on elsewhere, none loses an attempt.
+    """Let a worker finish what it does and take nothing more.
+
+    Its tasks stop at their next step and go on elsewhere; no effect is cut, no task loses an attempt.
 
     Ends with 6 when --wait ran out of time; the drain goes on. `koala resume --worker ID` takes it back.
 

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from koala import exits as source
 from koala.cli import options
 from koala.cli.failure import INTERRUPTED
-from koala.cli.output import show, table
+from koala.cli.output import listing, show
 from koala.exits import PERMANENT, Exit
 
 LINE = re.compile(r"^    (\w+) = \d+(?:  # (.*))?$", re.MULTILINE)
@@ -37,11 +37,11 @@ def _rows() -> list[tuple[int, str, str]]:
 
 def _told(code: Exit, meanings: dict[str, str]) -> str:
     text = meanings.get(code.name) or "it did what was asked"
-    return text.replace("`", "") + (" (a restart does not help)" if code in PERMANENT else "")
+    return text.replace("`", "")
 
 
 def _listed(rows: list[tuple[int, str, str]]) -> RenderableType:
-    made = table(">code", "name", "meaning")
-    for code, name, text in rows:
-        made.add_row(str(code), name, text)
-    return made
+    return listing(
+        [">code", "name", "meaning…", "restart"],
+        [[str(code), name, text, "no use" if code in PERMANENT else ""] for code, name, text in rows],
+    )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import redis
 import typer
-from typer.core import TyperGroup
 
 from koala.cli.output import say
 from koala.errors import KoalaError
@@ -36,30 +35,26 @@ def describe(error: BaseException) -> tuple[str, str, int]:
 
 
 def _usage(error: typer.TyperException) -> str:
+    """What is wrong with the command line; empty for a bare group, which has printed its help."""
     context: Any = getattr(error, "ctx", None)
     hint = f" (`{context.command_path} --help` explains)" if context else ""
-    return f"{error.format_message().rstrip('.')}{hint}"
+    text = error.format_message().rstrip(".")
+    return text and f"{text}{hint}"
 
 
 def report(error: BaseException) -> int:
     """Print the one line; returns the exit code."""
     code, text, exit_code = describe(error)
-    say(f"error[{code}]: {' '.join(text.split())}", style="red")
+    if text:
+        say(f"error[{code}]: {' '.join(text.split())}", style="red")
     return int(exit_code)
 
 
-class Commands(TyperGroup):
-    """The root command: whatever is raised below it ends as one line and a documented exit code."""
-
-    def main(self, *args: Any, **extra: Any) -> NoReturn:
-        """Run and exit; never returns, whatever `standalone_mode` says."""
-        raise SystemExit(_guarded(lambda: super(Commands, self).main(*args, **extra, standalone_mode=False)))
-
-
-def _guarded(run: Callable[[], Any]) -> int:
+def guarded(run: Callable[[], Any]) -> int:
+    """The exit code of a command; whatever it raises ends as one line."""
     try:
         code = run()
-    except (KeyboardInterrupt, typer.Abort):
+    except typer.Abort:
         say("interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has seen enough
@@ -68,4 +63,6 @@ def _guarded(run: Callable[[], Any]) -> int:
         if debugging and describe(error)[0] == "unexpected":
             raise
         return report(error)
+    if code == INTERRUPTED:
+        say("interrupted")
     return code if isinstance(code, int) else Exit.OK

@@ -28,7 +28,7 @@ def run(
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Run one workflow on this machine, without the pool, while you write it.
+    """Run one workflow here, without the pool, while you write it.
 
     Example: koala run shop.py:order --arg sku=K-100 --headed
     """
@@ -38,7 +38,9 @@ def run(
 
 
 def doctor(as_json: options.Json = False) -> None:
-    """Check this machine: store, browser, sandbox, memory, temporary files, limits, clock; each with what to do.
+    """Check this machine: store, browser, limits, clock.
+
+    Each fault is told with what to do about it.
 
     Example: koala doctor
     """

@@ -20,8 +20,8 @@ def newest(
 ) -> tuple[list[Task], bool]:
     """The most recently made tasks, newest first, and whether older ones were left unlooked at.
 
-    An index is ordered by when its tasks entered the status, never before they were made: so once enough tasks are found
-    that were made after the next entry, the rest is older.
+    An index is ordered by when its tasks entered the status, never before they were made: so once enough
+    tasks are found that were made after the next entry, the rest is older.
     """
     found: dict[str, Task] = {}
     looked = 0
@@ -50,7 +50,7 @@ def _entries(store: Store, status: str) -> Iterator[tuple[float, str]]:
     """(score, id) of an index, highest score first, read in pages."""
     start = 0
     while page := store.client.zrevrange(keys.index(status), start, start + PAGE - 1, withscores=True):
-        yield from ((float(score), str(id_)) for id_, score in page)
+        yield from ((float(entry[1]), str(entry[0])) for entry in page)
         start += PAGE
 
 

@@ -19,7 +19,7 @@ LONGEST = 200
 
 
 def who(given: str) -> str:
-    """The person that is kept with an answer or a switch: `--as`, else the user's name. Raises InvalidArguments."""
+    """Who is kept with an answer or a switch: `--as`, else the user's name. Raises InvalidArguments."""
     name = given.strip() or _user()
     if len(name) > LONGEST or not name.isprintable():
         raise InvalidArguments(f"--as takes a name of at most {LONGEST} printable characters")

@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from koala.cli.text import clean, visible
 
 PIPED_WIDTH = 200
 """Columns when the output is no terminal and COLUMNS is not set: tables there are for grep, not for eyes."""
+
+GAP = 3
+NARROWEST = 8
+"""Columns between two columns of a listing, and the least that one of them is cut to."""
 
 STATUS_STYLES = {
     "later": "blue",
@@ -74,19 +80,40 @@ def show(value: Callable[[], Any], view: Callable[[], RenderableType], as_json: 
         out().print(view())
 
 
-def table(*columns: str, title: str = "") -> Table:
-    """A quiet table. A column whose name begins with `>` is right-aligned; one with `…` is cut, not wrapped."""
-    made = Table(
-        box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False, show_edge=False
+def listing(columns: Sequence[str], rows: Sequence[Sequence[Text | str]], width: int = 0) -> Table:
+    """A quiet table of one line a row. `>` before a name aligns its column right.
+
+    What a name ends with `…` for is cut where the width (that of standard output unless given) does not suffice; other
+    columns never are.
+    """
+    cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    names = [column.strip(">…") for column in columns]
+    natural = [max([cell_len(name), *(row[at].cell_len for row in cells)]) for at, name in enumerate(names)]
+    elastic = [at for at, column in enumerate(columns) if column.endswith("…")]
+    room = (
+        (width or out().width) - GAP * (len(columns) - 1) - sum(natural) + sum(natural[at] for at in elastic)
     )
-    for column in columns:
-        name = column.strip(">…")
-        cut = column.endswith("…")
+    widths = dict(zip(elastic, _shared([natural[at] for at in elastic], room), strict=True))
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, GAP - 1, 0, 0))
+    for at, (column, name) in enumerate(zip(columns, names, strict=True)):
         made.add_column(
             name,
             justify="right" if column.startswith(">") else "left",
-            no_wrap=cut or name in ("id", "status"),
-            overflow="ellipsis" if cut else "fold",
-            min_width=18 if name == "id" else None,
+            no_wrap=True,
+            overflow="ellipsis",
+            width=widths.get(at, natural[at]),
         )
+    for row in cells:
+        made.add_row(*row)
     return made
+
+
+def _shared(wanted: list[int], room: int) -> list[int]:
+    """The room dealt out fairly: who wants less than a share leaves the rest to the others; each gets NARROWEST."""
+    given = dict.fromkeys(range(len(wanted)), 0)
+    left = room
+    for number, at in enumerate(sorted(given, key=lambda at: wanted[at])):
+        share = left // (len(wanted) - number)
+        given[at] = max(min(wanted[at], share), min(wanted[at], NARROWEST))
+        left -= given[at]
+    return list(given.values())

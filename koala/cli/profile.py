@@ -1,4 +1,4 @@
-"""`koala profile …`: browser identities on this machine's data directory; the worker program does the work."""
+"""`koala profile …`: browser identities in the data directory; the worker program does the work."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ from koala.cli import options
 from koala.cli.program import become, words
 
 app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Browser identities: log in, import, list, export, delete."""
+
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile's name.", show_default=False)]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A storage state, as JSON.", show_default=False)]
@@ -27,7 +33,9 @@ def login(
     name: Name,
     url: Annotated[str, typer.Option(metavar="URL", help="The page to begin with.", show_default=False)],
 ) -> None:
-    """Open a visible browser on a profile, under its lease, to log in by hand. Close it when you are done.
+    """Open a visible browser on a profile, to log in by hand.
+
+    It holds the profile's lease until you close it.
 
     Example: koala profile login alice --url https://shop.example/login
     """
@@ -36,7 +44,7 @@ def login(
 
 @app.command("import")
 def import_(name: Name, file: File) -> None:
-    """Make a profile's logins from a storage state that was saved elsewhere.
+    """Make a profile from a storage state saved elsewhere.
 
     Example: koala profile import alice alice.json
     """
@@ -45,7 +53,7 @@ def import_(name: Name, file: File) -> None:
 
 @app.command("list")
 def list_(as_json: options.Json = False) -> None:
-    """List the profiles: who holds each, its browser process, and whether it was closed cleanly.
+    """List the profiles: holder, process, closed cleanly or not.
 
     Example: koala profile list
     """
@@ -54,7 +62,9 @@ def list_(as_json: options.Json = False) -> None:
 
 @app.command()
 def export(name: Name, file: File) -> None:
-    """Save a profile's logins as a storage state. Whoever has the file is logged in: keep it secret.
+    """Save a profile's logins as a storage state.
+
+    Whoever has the file is logged in: keep it secret.
 
     Example: koala profile export alice alice.json
     """
@@ -79,7 +89,9 @@ def unlock(
         str, typer.Option(metavar="TEXT", help="How you know that its browser is gone.", show_default=False)
     ],
 ) -> None:
-    """Free a profile whose old browser is gone for sure, where Koala cannot see that itself.
+    """Free a profile whose old browser is gone for sure.
+
+    For what Koala cannot see itself. A browser that still lives would act beside the new one.
 
     Example: koala profile unlock alice --because "host b2 is powered off"
     """

@@ -15,14 +15,14 @@ def become(*words: str) -> NoReturn:
 
 
 def words(**given: str | list[str] | bool | None) -> list[str]:
-    """Options as they were typed: `--name value` each, `--name` for a true flag, nothing for what was left out."""
+    """Options as they were typed: `--name=value`, `--name` for a true flag, nothing for what was left out."""
     made: list[str] = []
     for name, value in given.items():
         option = f"--{name.strip('_').replace('_', '-')}"
         if value is True:
             made.append(option)
         elif isinstance(value, list):
-            made.extend(word for item in value for word in (f"{option}={item}",))
+            made.extend(f"{option}={item}" for item in value)
         elif value:
             made.append(f"{option}={value}")
     return made

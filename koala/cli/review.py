@@ -13,7 +13,7 @@ from rich.text import Text
 from koala import reviews, tasks
 from koala.cli import options
 from koala.cli.output import answer as told
-from koala.cli.output import data, out, say, show, table
+from koala.cli.output import data, listing, out, say, show
 from koala.cli.session import session
 from koala.cli.text import foreign, pretty, visible
 from koala.cli.times import ago, local
@@ -21,6 +21,12 @@ from koala.errors import InvalidArguments
 from koala.reviews import Answer, Question
 
 app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Questions that wait for a person: list, show, answer."""
+
 
 ReviewId = Annotated[str, typer.Argument(metavar="ID", help="The review's id.", show_default=False)]
 
@@ -57,18 +63,22 @@ def list_(as_json: options.Json = False) -> None:
 
 
 def _listed(found: list[Question], now_ms: int) -> RenderableType:
-    made = table("review", "kind", ">age", "about", "why…")
-    for question in found:
-        made.add_row(
-            foreign(question.id, "bold"), foreign(question.kind, "magenta"), ago(question.asked_ms, now_ms),
-            foreign(question.operation), foreign(question.why),
-        )  # fmt: skip
-    return made
+    rows = [
+        [
+            foreign(question.id, "bold"),
+            foreign(question.kind, "magenta"),
+            ago(question.asked_ms, now_ms),
+            foreign(question.operation),
+            foreign(question.why),
+        ]
+        for question in found
+    ]
+    return listing(["review", "kind", ">age", "about…", "why…"], rows)
 
 
 @app.command("show")
 def show_(review_id: ReviewId, as_json: options.Json = False) -> None:
-    """Show a question with its evidence, and the answers that it takes.
+    """Show a question, its evidence and the answers it takes.
 
     Example: koala review show 1764434000000-3
     """
@@ -118,7 +128,9 @@ def answer_(
     as_: options.As = "",
     as_json: options.Json = False,
 ) -> None:
-    """Answer a question, once; the first answer counts. The five answers are the same everywhere.
+    """Answer a question; the first answer counts.
+
+    What each answer means: `koala review show ID`.
 
     Example: koala review answer 1764434000000-3 happened --note "order 4711 is in the list"
     """

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit
 
 from koala import redaction, settings
 from koala.errors import SettingsError
@@ -24,8 +24,8 @@ class Session:
     @property
     def address(self) -> str:
         """The store's address without user and password."""
-        parts = urlsplit(self.config.redis_url)
-        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+        url = self.config.redis_url
+        return url.replace(urlsplit(url).netloc.rpartition("@")[0] + "@", "", 1)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from koala import keys, reviews, tasks, timeline, why
 from koala.cli import options
-from koala.cli.output import STATUS_STYLES, show, table
+from koala.cli.output import STATUS_STYLES, listing, show
 from koala.cli.session import Session, session
 from koala.cli.story import sentence
 from koala.cli.switch import described
@@ -109,7 +109,7 @@ def gather(now: Session) -> Sight:
 
 def _last(now: Session, task: Task) -> str:
     """What a task did last, with its progress."""
-    rows = now.store.client.xrevrange(keys.timeline(task.id), count=1)
+    rows: Any = now.store.client.xrevrange(keys.timeline(task.id), count=1)
     said = [
         sentence(timeline.Event(str(id_), int(row["at"]), row["action"], json.loads(row["data"])))
         for id_, row in rows
@@ -120,7 +120,9 @@ def _last(now: Session, task: Task) -> str:
 
 
 def status(as_json: options.Json = False) -> None:
-    """Show the pool at a glance: tasks, what waits and why, slots, switches, reviews, scheduler, store.
+    """Show the pool at a glance.
+
+    Tasks, what waits and why, slots, switches, reviews, scheduler, store.
 
     Example: koala status
     """
@@ -160,7 +162,7 @@ def _waiting(seen: Sight) -> Text:
 def _oldest(seen: Sight, task: Task) -> Text:
     reason = seen.reasons[task.id]
     waited = ago(task.created_ms, seen.facts.now_ms)
-    return foreign(f"{task.id} for {waited}: {reason.reason}, {reason.text}")
+    return foreign(f"{task.id} for {waited}: {reason.text}")
 
 
 def _slots(found: list[Seat]) -> Text:
@@ -168,7 +170,12 @@ def _slots(found: list[Seat]) -> Text:
         return Text("no worker is there", "bold red")
     states = Counter(seat.state for seat in found)
     told = ", ".join(f"{number} {state}" for state, number in states.most_common())
-    return Text(f"{len(found)} of {len({seat.worker for seat in found})} workers: {told}")
+    workers = len({seat.worker for seat in found})
+    return Text(f"{len(found)} of {_counted(workers, 'worker')}: {told}")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _reviews(seen: Sight) -> Text:
@@ -181,15 +188,19 @@ def _reviews(seen: Sight) -> Text:
 def _scheduler(seen: Sight) -> Text:
     if not seen.facts.leader:
         return Text("none leads", "bold red")
-    return foreign(f"{seen.facts.leader} leads since {ago(seen.leads_since_ms, seen.facts.now_ms)}")
+    return foreign(f"{seen.facts.leader} leads for {ago(seen.leads_since_ms, seen.facts.now_ms)}")
 
 
 def _running(seen: Sight) -> RenderableType:
-    made = table("id", "workflow", "profile", ">for", "last…")
     held = {seat.task: seat.since_ms for seat in seen.seats if seat.task}
-    for task in seen.running:
-        made.add_row(
-            foreign(task.id, "bold green"), foreign(task.kind), foreign(task.profile),
-            ago(held.get(task.id, 0), seen.facts.now_ms), Text(seen.last[task.id]),
-        )  # fmt: skip
-    return made
+    rows = [
+        [
+            foreign(task.id, "bold green"),
+            foreign(task.kind),
+            foreign(task.profile),
+            ago(held.get(task.id, 0), seen.facts.now_ms),
+            Text(seen.last[task.id]),
+        ]
+        for task in seen.running
+    ]
+    return listing(["running", "workflow…", "profile…", ">for", "last…"], rows)

@@ -13,7 +13,7 @@ class _Known(dict[str, str]):
 
 SENTENCES = {
     "task_submitted": "accepted",
-    "attempt_started": "attempt {fence} starts on slot {slot} of worker {worker}",
+    "attempt_started": "attempt {fence} starts on slot {slot}",
     "attempt_ended": "attempt {fence} ends: {outcome}",
     "attempt_lost": "attempt {fence} is lost",
     "attempt_gone": "attempt {fence} is reported gone by {by}: {because}",

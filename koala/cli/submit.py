@@ -50,9 +50,11 @@ def submit(
     ] = 0,
     as_json: Json = False,
 ) -> None:
-    """Hand in a task. When this returns it is stored for good; its id is on standard output.
+    """Hand in a task, and wait for its result with --wait.
 
-    Ends with 5 when --wait saw it end otherwise than done, with 6 when it waits for a person or the time ran out.
+    When this returns the task is stored for good, and its id is on standard output. With --wait the result
+    is, and the exit code is 5 when it ended otherwise than done, 6 when it waits for a person or the time ran
+    out. Secrets belong into `--args -`: a command line can be read by others.
 
     Example: koala submit shop.order --profile alice --arg sku=K-100 --wait
     """
@@ -121,7 +123,7 @@ def _tell(now: Session, accepted: Accepted, starts: datetime | None, *, as_json:
         return
     out().print(accepted.id)
     reason = why(now.store, task)
-    waits_for = "" if when or task.ended else f"; {reason.reason}: {reason.text}"
+    waits_for = "" if when or task.ended else f"; {reason.text}"
     say(f"{known}, {task.status}{when}{waits_for}")
 
 

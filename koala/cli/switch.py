@@ -26,9 +26,9 @@ def pause(
     as_: options.As = "",
     as_json: options.Json = False,
 ) -> None:
-    """Start nothing new in the pool, or of one workflow or profile. Running attempts stop at their next step.
+    """Start nothing new in the pool, or of a workflow or profile.
 
-    Nothing is cut: an effect under way is finished. No task loses an attempt.
+    Running attempts stop at their next step. An effect under way is finished; no task loses an attempt.
 
     Example: koala pause --workflow shop.order --why "the shop is closed"
     """
@@ -50,7 +50,7 @@ def resume(
     all_: Annotated[bool, typer.Option("--all", help="End every pause; drains stay.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    """End a pause of the pool, or of one workflow or profile; or a drain.
+    """End a pause of the pool, a workflow or profile; or a drain.
 
     Example: koala resume --workflow shop.order
     """

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from koala import keys, tasks, why
 from koala.cli import options
 from koala.cli.listing import newest
-from koala.cli.output import STATUS_STYLES, answer, data, out, say, table
+from koala.cli.output import STATUS_STYLES, answer, data, listing, out, say
 from koala.cli.session import session
 from koala.cli.text import foreign
 from koala.cli.times import ago
@@ -60,29 +60,28 @@ def _row(task: Task, reason: Why) -> dict[str, Any]:
 
 
 def _listed(found: list[Task], reasons: dict[str, Why], now_ms: int) -> RenderableType:
-    made = table("id", "status", "workflow", "profile", ">age", "why…")
-    for task in found:
-        made.add_row(
-            task.id,
+    rows = [
+        [
+            foreign(task.id),
             foreign(task.status, STATUS_STYLES.get(task.status, "")),
             foreign(task.kind),
             foreign(task.profile),
             ago(task.created_ms, now_ms),
-            foreign(_note(task, reasons[task.id]), "" if not task.ended else "dim"),
-        )
-    return made
+            foreign(_note(task, reasons[task.id]), "dim" if task.ended else ""),
+        ]
+        for task in found
+    ]
+    return listing(["id", "status", "workflow…", "profile…", ">age", "why…"], rows)
 
 
 def _note(task: Task, reason: Why) -> str:
-    """The last column: why it waits, with its place in the lane; or how it ended."""
-    if task.ended or reason.reason is why.Reason.NOTHING:
-        return task.error or task.reason if task.ended else reason.text
-    ahead = f", {reason.ahead} ahead" if reason.ahead else ""
-    return f"{reason.reason}{ahead}: {reason.text}"
+    """The last column: how it ended, or why it waits and its place in the lane."""
+    ahead = f"{reason.ahead} ahead, " if reason.ahead else ""
+    return task.error or task.reason if task.ended else f"{ahead}{reason.text}"
 
 
 def one(task_id: options.TaskId, as_json: options.Json = False) -> None:
-    """Show everything about one task: why it waits, its timeline, effects, result and files.
+    """Show one task: why it waits, timeline, effects, result, files.
 
     Example: koala task 0dn8k2v6w3c1x9q4ab
     """
@@ -97,7 +96,9 @@ def one(task_id: options.TaskId, as_json: options.Json = False) -> None:
 def cancel(
     task_id: options.TaskId, why_: options.Why = "", as_: options.As = "", as_json: options.Json = False
 ) -> None:
-    """End a task. One that runs ends at its next step; an effect under way is settled first.
+    """End a task.
+
+    One that runs ends at its next step; an effect under way is settled first.
 
     Example: koala cancel 0dn8k2v6w3c1x9q4ab --why "ordered by phone"
     """
@@ -109,7 +110,9 @@ def cancel(
 
 
 def retry(task_id: options.TaskId, as_: options.As = "", as_json: options.Json = False) -> None:
-    """Start a failed, dead, expired or cancelled task again, from its checkpoints.
+    """Start an ended task again from its checkpoints.
+
+    It must be failed, dead, expired or cancelled.
 
     Example: koala retry 0dn8k2v6w3c1x9q4ab
     """

@@ -17,7 +17,7 @@ BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
 
 
 def _hidden(char: str) -> bool:
-    """Whether a character controls, reorders, or cannot be seen: categories C and Z except the space itself."""
+    """Whether a character controls, reorders, or cannot be seen: categories C and Z except the space."""
     return char != " " and (unicodedata.category(char)[0] in "CZ" or char in BLANKS)
 
 

@@ -54,5 +54,5 @@ def day(ms: int) -> str:
 
 
 def ago(ms: int, now_ms: int) -> str:
-    """How long before `now_ms`; a dash for none."""
-    return span(now_ms - ms) if ms else "—"
+    """How long before `now_ms`, roughly; a dash for none."""
+    return span(now_ms - ms, 1) if ms else "—"

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from koala import keys, ledger, reviews, tasks, timeline
-from koala.cli.output import STATUS_STYLES, table
+from koala.cli.output import STATUS_STYLES, listing, out
 from koala.cli.session import Session
 from koala.cli.story import sentence, style
 from koala.cli.text import brief, foreign, pretty, visible
@@ -23,7 +23,10 @@ from koala.reviews import Question
 from koala.span import span
 from koala.tasks import Task
 from koala.timeline import Event
-from koala.why import Reason, Why, why
+from koala.why import Why, why
+
+
+INDENT = 2
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ def card(seen: Sight) -> RenderableType:
         *_section("review", _question(seen.question) if seen.question else None),
         *_section("effects", _effects(seen.effects) if seen.effects else None),
         *_section("checkpoints", _checkpoints(seen.checkpoints) if seen.checkpoints else None),
-        *_section("attempts", _made(seen.attempts) if seen.attempts else None),
+        *_section("attempts", _made(seen) if seen.attempts else None),
         *_section("files", Text("\n").join(map(foreign, seen.artifacts)) if seen.artifacts else None),
         *_section(f"timeline, {day(seen.task.created_ms)}", _timeline(seen.events)),
     )
@@ -119,7 +122,7 @@ def card(seen: Sight) -> RenderableType:
 
 
 def _section(name: str, body: RenderableType | None) -> list[RenderableType]:
-    return [] if body is None else [Text(f"\n{name}", "bold"), Padding(body, (0, 0, 0, 2))]
+    return [] if body is None else [Text(f"\n{name}", "bold"), Padding(body, (0, 0, 0, INDENT))]
 
 
 def _value(value: Any) -> Text:
@@ -154,10 +157,9 @@ def _head(seen: Sight) -> RenderableType:
 def _state(seen: Sight) -> str:
     """What is said behind the status: why it waits or how it ended, and the end that is wanted."""
     reason = seen.why
-    name = "" if reason.reason is Reason.NOTHING else f" {reason.reason}:"
-    ahead = f" ({reason.ahead} tasks of its lane are ahead)" if reason.ahead else ""
+    ahead = f" ({reason.ahead} of its lane ahead)" if reason.ahead else ""
     wanted = f"; it is to end as {seen.task.wanted}: {seen.task.wanted_reason}" if seen.task.wanted else ""
-    return f" —{name} {reason.text}{ahead}{wanted}" if reason.text or wanted else ""
+    return f" — {reason.text}{ahead}{wanted}" if reason.text or wanted else ""
 
 
 def _progress(text: str) -> str:
@@ -173,14 +175,21 @@ def _question(question: Question) -> RenderableType:
 
 
 def _effects(entries: list[Entry]) -> RenderableType:
-    made = table("effect", "state", ">try", "how", "receipt")
-    for entry in entries:
-        bold = "bold red" if entry.state == "sent" else ""
-        made.add_row(
-            foreign(entry.operation), foreign(entry.state, bold), str(entry.try_), foreign(entry.how),
+    rows = [
+        [
+            foreign(entry.operation),
+            foreign(entry.state, "bold red" if entry.state == "sent" else ""),
+            str(entry.try_),
+            foreign(entry.how),
             "" if entry.receipt is None else brief(entry.receipt),
-        )  # fmt: skip
-    return made
+        ]
+        for entry in entries
+    ]
+    return _table(["effect…", "state", ">try", "how", "receipt…"], rows)
+
+
+def _table(columns: list[str], rows: list[list[Text | str]]) -> RenderableType:
+    return listing(columns, rows, out().width - INDENT)
 
 
 def _checkpoints(saved: dict[str, Any]) -> RenderableType:
@@ -190,20 +199,20 @@ def _checkpoints(saved: dict[str, Any]) -> RenderableType:
     return rows
 
 
-def _made(attempts: list[dict[str, Any]]) -> RenderableType:
-    made = table("fence", "worker", "slot", ">took", "outcome", "gone")
-    for attempt in attempts:
-        started, ended = int(attempt.get("started_ms", 0)), int(attempt.get("ended_ms", 0))
-        outcome = attempt.get("outcome", "runs")
-        note = attempt.get("reason", "")
-        report = attempt["gone"]
-        made.add_row(
-            foreign(attempt.get("fence")), foreign(attempt.get("worker")), foreign(attempt.get("slot")),
-            span(ended - started) if ended else "",
-            foreign(outcome if note in ("", outcome) else f"{outcome}: {brief(note)}"),
-            foreign(f"by {report['by']}: {report['because']}") if report else "",
-        )  # fmt: skip
-    return made
+def _made(seen: Sight) -> RenderableType:
+    rows = [_attempt(attempt, seen.now_ms) for attempt in seen.attempts]
+    return _table(["fence", "slot…", ">took", "outcome…", "gone…"], rows)
+
+
+def _attempt(attempt: dict[str, Any], now_ms: int) -> list[Text | str]:
+    outcome, note, report = attempt.get("outcome", "runs"), attempt.get("reason", ""), attempt["gone"]
+    return [
+        foreign(attempt.get("fence")),
+        foreign(attempt.get("slot")),
+        span(int(attempt.get("ended_ms", now_ms)) - int(attempt.get("started_ms", 0)), 1),
+        foreign(outcome if note in ("", outcome) else f"{outcome}: {brief(note)}"),
+        foreign(f"{report['because']}, says {report['by']}" if report else ""),
+    ]
 
 
 def _timeline(events: list[Event]) -> RenderableType:

@@ -113,14 +113,14 @@ class _Lines:
         self._told = len(seen.events)
         waits = _waits(seen)
         if waits and waits != self._waits:
-            say(f"  waits, {waits}")
+            say(f"  {waits}")
         self._waits = waits
 
 
 def _waits(seen: Sight) -> str:
     if seen.away:
         return "the store does not answer"
-    return "" if seen.why.reason is Reason.NOTHING else f"{seen.why.reason}: {seen.why.text}"
+    return "" if seen.why.reason is Reason.NOTHING else seen.why.text
 
 
 def frame(seen: Sight) -> Group:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from koala import why
 from koala.cli import options
-from koala.cli.output import data, out, say, table
+from koala.cli.output import data, listing, out, say
 from koala.cli.session import session
 from koala.cli.text import foreign
 from koala.cli.times import ago
@@ -68,7 +68,7 @@ def _seat(slot: dict[str, str], facts: Facts, resource: str, lease: dict[str, st
 
 
 def workers(as_json: options.Json = False) -> None:
-    """Show each worker's slots: what they run, since when, and whether they take work.
+    """Show each worker's slots and what they run.
 
     Example: koala workers
     """
@@ -90,23 +90,21 @@ def _grouped(found: list[Seat]) -> list[tuple[str, list[Seat]]]:
 
 
 def _listed(found: list[Seat], now_ms: int) -> RenderableType:
-    made = table("worker", "slot", "state", "task", ">for", "profile", ">seen", "class")
-    for name, group in _grouped(found):
-        for number, seat in enumerate(group):
-            made.add_row(
-                foreign("" if number else name, "bold"),
-                foreign(seat.slot.removeprefix(f"{name}-")),
-                _state(seat),
-                foreign(seat.task),
-                ago(seat.since_ms, now_ms) if seat.task else "",
-                foreign(
-                    seat.resource.removeprefix("profile:") if seat.resource.startswith("profile:") else ""
-                ),
-                ago(seat.seen_ms, now_ms),
-                foreign(seat.facts.get("class", "")[:6], "dim"),
-                end_section=number == len(group) - 1,
-            )
-    return made
+    rows = [
+        [
+            foreign("" if number else name, "bold"),
+            foreign(seat.slot.removeprefix(f"{name}-")),
+            _state(seat),
+            ago(seat.since_ms, now_ms) if seat.task else "",
+            foreign(seat.task),
+            foreign(seat.resource.removeprefix("profile:") if seat.resource.startswith("profile:") else ""),
+            ago(seat.seen_ms, now_ms),
+            foreign(seat.facts.get("class", "")[:6], "dim"),
+        ]
+        for name, group in _grouped(found)
+        for number, seat in enumerate(group)
+    ]
+    return listing(["worker…", "slot", "state", ">for", "task", "profile…", ">seen", "class"], rows)
 
 
 def _state(seat: Seat) -> Text:

@@ -8,6 +8,8 @@ import pytest
 import redis as redis_py
 
 from koala.queue import connect
+from koala.store import Store, open_store
+from tests.support.pool import Pool
 from tests.support.redis_server import RedisServer
 
 
@@ -52,3 +54,17 @@ def rq_client(redis: redis_py.Redis, redis_url: str) -> Iterator[redis_py.Redis]
     """RQ's own client of the shared, empty server."""
     with connect(redis_url) as client:
         yield client
+
+
+@pytest.fixture
+def store(redis: redis_py.Redis, redis_server: RedisServer) -> Iterator[Store]:
+    """The shared server, empty, as programs open it."""
+    opened = open_store(redis_server.socket_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def pool(store: Store) -> Pool:
+    """A pool without processes: submits, hands over and runs attempts by hand."""
+    return Pool(store)

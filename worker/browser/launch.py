@@ -31,7 +31,18 @@ async def asked(seconds: float, what: str) -> AsyncIterator[None]:
         async with within(seconds, what):
             yield
     except PlaywrightError as error:
-        raise BrowserFailed(f"{what}: {error.message}") from error
+        raise BrowserFailed(f"{what}: {first_line(error)}") from error
+
+
+def first_line(error: PlaywrightError) -> str:
+    """What Playwright says, without the browser's whole log below it."""
+    return error.message.split("\n", 1)[0]
+
+
+def complaint(error: PlaywrightError) -> str:
+    """The same with the browser's own last words, which say why it would not start."""
+    said = [line.partition("[err] ")[2] for line in error.message.splitlines() if "[err] " in line]
+    return " | ".join([first_line(error), *[line for line in said if "dbus" not in line][-3:]])
 
 
 class Run:
@@ -61,7 +72,7 @@ class Run:
             if refusal := self._wrap.refused():
                 raise refusal from None
             if isinstance(error, PlaywrightError):
-                raise BrowserFailed(f"the browser did not start: {error.message}") from error
+                raise BrowserFailed(f"the browser did not start: {complaint(error)}") from error
             raise
 
     def process(self) -> Process:

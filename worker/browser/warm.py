@@ -70,7 +70,7 @@ class WarmShell:
             and processes.is_alive(self._life.process)
         )
 
-    async def context(self, fence: Fence, *, downloads: Path | None = None) -> BrowserContext:
+    async def context(self, fence: Fence) -> BrowserContext:
         """A fresh context; in a new browser when there is none, it died or is due.
 
         `fence` names the browser's life, when one starts here. Raises BrowserFailed, BrowserHung, the
@@ -78,10 +78,18 @@ class WarmShell:
         """
         if self._life is not None and (not self.is_alive or self.due() is not None):
             await self.close()  # not as settled: the browser may have died with an effect in its hands
+        try:
+            return await self._fresh(fence)
+        except BrowserFailed:
+            await self.kill()  # it may have died this very moment; a second failure is another matter
+        return await self._fresh(fence)
+
+    async def _fresh(self, fence: Fence) -> BrowserContext:
         life = self._life or await self._start(fence)
-        self._jobs += 1
         async with launch.asked(CALL_SECONDS, "a new context"):
-            return await life.browser.new_context(**self._options.context())
+            made = await life.browser.new_context(**self._options.context())
+        self._jobs += 1
+        return made
 
     async def give_back(self, context: BrowserContext, seconds: float = 5) -> bool:
         """Close an attempt's context; False when it took too long and the whole browser was killed."""

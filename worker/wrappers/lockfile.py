@@ -131,10 +131,8 @@ def _visible_from_here(browser: dict[str, Any]) -> bool:
 def _same_program(pid: int, browser: dict[str, Any]) -> bool:
     try:
         program = os.readlink(f"/proc/{pid}/exe")
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    except PermissionError:
-        return True  # not ours to look at: count it, so that the lock is refused rather than given too early
+    except OSError:
+        return True  # on its way out, or not ours to look at: rather refuse the lock than give it too early
     return os.path.dirname(program) == os.path.dirname(str(browser["binary"]))
 
 
