@@ -145,7 +145,9 @@ class Attempt:
 
     def renew(self, terms: leases.Terms) -> Lease | None:
         """Lengthen the lease; None when it has ended, for ever."""
+        faults.reach("renew.before")
         lease = leases.renew(self.store, self.lease, terms)
+        faults.reach("renew.after")
         if lease:
             self.lease = lease
         return lease

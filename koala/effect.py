@@ -69,14 +69,12 @@ class Effect:
         self._browser = browser
 
     async def perform(self) -> Any:
-        """The receipt. Raises End when the attempt cannot go on: unknown, paused, waiting for a person or an old holder."""
+        """The receipt. Raises End when the attempt cannot go on: unknown, paused, a person or an old holder is awaited."""
         seen = await self._look()
         if seen["state"] == "happened":
             return await self._known(seen)
         if not seen["mine"]:
-            raise End(
-                "parked", f"its key belongs to task {seen['owner']}, which has not settled it", wait="key"
-            )
+            raise End("parked", f"its key belongs to task {seen['owner']}, which has not settled it", wait="key")
         if seen["state"] == "sent":
             receipt = await self._take_over(seen["try"])
             if receipt is not ABSENT:
@@ -87,9 +85,7 @@ class Effect:
         return await self._act()
 
     async def _look(self) -> dict[str, Any]:
-        return await self._parent.call(
-            "look", operation=self._terms.operation, description=self._terms.description
-        )
+        return await self._parent.call("look", operation=self._terms.operation, description=self._terms.description)
 
     async def _known(self, seen: dict[str, Any]) -> Any:
         if not seen["mine"]:
@@ -149,9 +145,7 @@ class Effect:
     def _refused(self, gate: dict[str, Any]) -> End:
         reason = gate["reason"]
         if reason == "attempts":
-            return End(
-                "failed", f"{self._terms.operation} did not happen, and no attempt is left to do it again"
-            )
+            return End("failed", f"{self._terms.operation} did not happen, and no attempt is left to do it again")
         if reason in ("paused", "wanted", "draining"):
             return End("parked", f"the gate is closed: {gate.get('switch') or gate.get('wanted') or reason}")
         return End("crashed", f"the gate refused {self._terms.operation}: {reason}")
@@ -175,9 +169,7 @@ class Effect:
     def _unknown(self, error: BaseException) -> End:
         dead = self._browser.failed()
         said = f"its {dead} died" if dead else f"{type(error).__name__}: {error}"
-        return End(
-            "crashed" if dead else "failed", f"the outcome of {self._terms.operation} is unknown: {said}"
-        )
+        return End("crashed" if dead else "failed", f"the outcome of {self._terms.operation} is unknown: {said}")
 
     async def _record(self, operation: Operation, token: str, receipt: Any) -> None:
         try:
@@ -199,7 +191,7 @@ class Effect:
         try:
             async with asyncio.timeout(LOOK_S):
                 return await result_of(self._terms.confirm, operation)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever the author's look raises, it could not tell
             data = {"operation": operation.id, "error": f"{type(error).__name__}: {error}"[:300]}
             await self._parent.call("record", action="confirm_failed", data=data)
             return UNSEEN
@@ -207,9 +199,7 @@ class Effect:
     async def _take_over(self, try_: int) -> Any:
         """Settle a `sent` that is not ours: happened at once; absent only when it is quiet; else ask."""
         operation = Operation(self._terms.operation, self._terms.key, try_)
-        await self._parent.call(
-            "record", action="takeover_started", data={"operation": operation.id, "try": try_}
-        )
+        await self._parent.call("record", action="takeover_started", data={"operation": operation.id, "try": try_})
         found = await self._look_once(operation)
         if found is not UNSEEN and found is not ABSENT:
             return await self._confirmed(operation, found)
@@ -217,11 +207,7 @@ class Effect:
         await self._wait_until_settled(operation)
         found = await self._look_once(operation)
         if found is UNSEEN:
-            why = (
-                "confirm cannot tell whether it happened"
-                if self._terms.confirm
-                else "there is no confirm for it"
-            )
+            why = "confirm cannot tell whether it happened" if self._terms.confirm else "there is no confirm for it"
             raise self._question("unknown", try_, quiet=True, why=why)
         return await self._confirmed(operation, found)
 
@@ -232,9 +218,7 @@ class Effect:
 
     async def _wait_until_settled(self, operation: Operation) -> None:
         while True:
-            reply = await self._parent.call(
-                "begin_look", operation=operation.id, settle_s=self._terms.settle_s
-            )
+            reply = await self._parent.call("begin_look", operation=operation.id, settle_s=self._terms.settle_s)
             if reply["ok"]:
                 return
             if self._parent.leaving.is_set():

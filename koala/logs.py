@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 import structlog
 
@@ -13,8 +14,22 @@ from koala.redaction import redact
 Logger = structlog.typing.FilteringBoundLogger
 
 
-class _Redacting:
-    """Writes a line to standard error, redacted, in one write."""
+class Redacting(io.TextIOBase):
+    """A text stream that lets no known secret through. Whole writes are searched: give it whole lines."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(redact(text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+
+class _Lines:
+    """Writes a log line to standard error, redacted, in one write."""
 
     def msg(self, message: str) -> None:
         sys.stderr.write(redact(message) + "\n")
@@ -25,28 +40,18 @@ class _Redacting:
 
 def configure(fmt: str = "json", level: str = "info", **bound: Any) -> None:
     """Set up the logs of this process. `fmt` is json or text; `bound` goes into every line."""
-    renderer: Any = (
-        structlog.processors.JSONRenderer() if fmt == "json" else structlog.dev.ConsoleRenderer(colors=False)
-    )
+    as_json: list[Any] = [structlog.processors.EventRenamer("action"), structlog.processors.JSONRenderer()]
+    as_text: list[Any] = [structlog.dev.ConsoleRenderer(colors=False)]
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
-            structlog.processors.EventRenamer("action"),
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="at" if fmt == "json" else "timestamp"),
             structlog.processors.format_exc_info,
-            renderer,
-        ]
-        if fmt == "json"
-        else [
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            renderer,
+            *(as_json if fmt == "json" else as_text),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=lambda *args: _Redacting(),
+        logger_factory=lambda *args: _Lines(),
     )
     structlog.contextvars.bind_contextvars(**bound)
 

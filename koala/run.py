@@ -160,10 +160,11 @@ class Run:
     ) -> Any:
         """Do something to the outside world that must not happen twice, and return its receipt (JSON).
 
-        `do` acts, once. `confirm` looks and gives a receipt or ABSENT, or raises when it cannot tell. `timeout` is for the
-        act; `settle` is the longest time between a request leaving the browser and `confirm` seeing what it did. The
-        operation is workflow, `name` and `key` (default: the task's id). `review` True, or a rule over `describe`, has a
-        person approve exactly that description first. Without `confirm` an unknown outcome goes to a person.
+        `do` acts, once. `confirm` looks and gives a receipt or ABSENT, or raises when it cannot tell. `timeout` is
+        for the act; `settle` is the longest time between a request leaving the browser and `confirm` seeing what it
+        did. The operation is workflow, `name` and `key` (default: the task's id). `review` True, or a rule over
+        `describe`, has a person approve exactly that description first. Without `confirm` an unknown outcome goes to
+        a person.
         """
         key = key or self._facts.task_id
         operation = ledger.operation(self._facts.workflow, names.check("effect", name), key)
@@ -174,13 +175,13 @@ class Run:
         return await Effect(terms, self._parent, self._browser).perform()
 
     async def approved(self, subject: str, describe: Any = None) -> bool:
-        """Whether a person has approved this subject with this description, after `raise AskReview(subject, describe)`."""
+        """Whether a person approved this subject with this description, after `raise AskReview(subject, describe)`."""
         operation = ledger.operation(self._facts.workflow, f"ask.{subject}", self._facts.task_id)
         seen = await self._parent.call("look", operation=operation, description=ledger.canonical(describe))
         return bool(seen["approved"])
 
     async def guard(self, *hosts: str) -> None:
-        """For agents that click by themselves: block unsafe HTTP methods to `hosts` outside an effect, with an error."""
+        """For agents that click by themselves: answer unsafe HTTP methods to `hosts` outside an effect with an error."""
         await self._browser.guard(hosts)
 
     def secret(self, name: str) -> Secret:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -118,10 +118,12 @@ def read_secret(path: Path) -> str:
     return value
 
 
-def _from_files(environ: Mapping[str, str]) -> dict[str, str]:
+def _from_files(environ: Mapping[str, str], given: Container[str]) -> dict[str, str]:
     """Values of `KOALA_X_FILE` twins and of the secrets directory, by field name."""
     found: dict[str, str] = {}
     for name in Settings.model_fields:
+        if name in given:
+            continue
         variable = f"KOALA_{name.upper()}"
         path = _file_of(name, environ)
         if path and environ.get(variable):
@@ -142,9 +144,12 @@ def _file_of(name: str, environ: Mapping[str, str]) -> Path | None:
 
 
 def load(**given: Any) -> Settings:
-    """Read and check all settings; raises SettingsError naming each variable that is wrong, without its value."""
+    """Read and check all settings; what is `given` is taken as it is and read from nowhere.
+
+    Raises SettingsError naming each variable that is wrong, without its value.
+    """
     try:
-        settings = Settings(**{**_from_files(os.environ), **given})
+        settings = Settings(**{**_from_files(os.environ, given), **given})
     except ValidationError as error:
         lines = [
             f"KOALA_{'_'.join(str(part) for part in item['loc']).upper()}: {item['msg']}"

@@ -1,4 +1,4 @@
-"""What a workflow may raise to say how its attempt ends. Signals are not errors: `except Exception` does not catch them."""
+"""What a workflow may raise to say how its attempt ends. No errors: `except Exception` does not catch them."""
 
 from __future__ import annotations
 

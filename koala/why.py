@@ -32,7 +32,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True)
 class Why:
-    """The reason, a sentence that names it, and how many tasks of the same lane are served before this one."""
+    """The reason, a sentence that names it, and how many tasks of its lane are served before this one."""
 
     reason: Reason
     text: str

@@ -76,9 +76,7 @@ class Workflow:
     def check_profile(self, profile: str) -> str:
         """The profile's name, checked against what the workflow needs. Raises InvalidArguments or InvalidName."""
         if self.profile == "required" and not profile:
-            raise InvalidArguments(
-                f"{self.name} needs a profile: add --profile NAME (`koala profile list` shows them)"
-            )
+            raise InvalidArguments(f"{self.name} needs a profile: add --profile NAME (`koala profile list` shows them)")
         if self.profile == "none" and profile:
             raise InvalidArguments(f"{self.name} takes no profile: leave --profile out")
         return names.check("profile", profile) if profile else ""
@@ -138,9 +136,7 @@ class Registry:
         """The newest version of a workflow. Raises UnknownWorkflow listing what there is."""
         if name not in self._newest:
             known = ", ".join(sorted(self._newest)) or "none"
-            raise UnknownWorkflow(
-                f"there is no workflow {name!r} here (known: {known}): check KOALA_WORKFLOWS"
-            )
+            raise UnknownWorkflow(f"there is no workflow {name!r} here (known: {known}): check KOALA_WORKFLOWS")
         return self._newest[name]
 
     def for_task(self, name: str, version: int) -> Workflow | None:

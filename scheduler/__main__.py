@@ -1,10 +1,11 @@
-"""`python -m scheduler`: hands due tasks over, rescues lost attempts, and keeps RQ and the task records in agreement."""
+"""`python -m scheduler`: hands due tasks over, rescues lost attempts, keeps RQ and the task records in agreement."""
 
 from __future__ import annotations
 
 import signal
 import sys
 import threading
+from contextlib import suppress
 from types import FrameType
 
 from koala import logs, settings
@@ -58,10 +59,8 @@ class Scheduler:
                     log().warning("store_away", error=str(error)[:200])
                 away = True
                 self._duties.store_was_away()
-        try:
+        with suppress(OUTAGE):
             self._leader.give_up()
-        except OUTAGE:
-            pass
         return Exit.OK
 
 

@@ -81,7 +81,7 @@ class Duties:
         return len(rescued)
 
     def reconcile(self) -> int:
-        """Handed tasks that RQ no longer carries, or that no slot takes, become ready; what RQ holds of no task goes."""
+        """Handed tasks that RQ lost, or that no slot takes, become ready; what RQ holds of no task goes."""
         late = tasks.now_ms(self.store) - int(self.settings.handed_wait_s * 1000)
         taken_back = 0
         live = {slot["class"] for slot in slots.alive(self.store)}

@@ -36,7 +36,7 @@ class Leader:
 
     @property
     def active(self) -> bool:
-        """Whether it may act now. Duties are safe beside another scheduler's; this only keeps them from doing it twice."""
+        """Whether it may act now. Duties are safe beside another scheduler's; this only saves doing them twice."""
         return boottime() < self.trusted_until
 
     def give_up(self) -> None:

@@ -33,7 +33,7 @@ WAITS = frozenset({"runtime", "drain", "step"})
 """Deadlines that wait while an effect is between its gate and its settlement."""
 POOL_FAULTS = frozenset({"browser_failed", "browser_hung"})
 NOT_HERE = frozenset(
-    {"browser_missing", "profile_newer", "profile_binary", "profile_damaged", "profile_locked", "volume", "lock_missing", "lock_damaged"}
+    "browser_missing profile_newer profile_binary profile_damaged profile_locked volume lock_missing lock_damaged".split()
 )
 """Faults of this machine or profile, which no further attempt mends: the task waits and says why."""
 NOT_HERE_WAIT_S = 30.0
@@ -62,9 +62,7 @@ class AttemptRun:
         self._k = locks.child_path(place.volume, self._fence).name
         self._tmp = place.volume.tmp / f"attempt-{lease.fence}"
         takeover = Takeover(place.volume, self.attempt)
-        self._requests = Requests(
-            self.attempt, place.volume, takeover, self._deadlines, self._k, draining.is_set
-        )
+        self._requests = Requests(self.attempt, place.volume, takeover, self._deadlines, self._k, draining.is_set)
 
     async def run(self, child: Child) -> Ended:
         """Run it in this child. Afterwards the child rests, or is gone with all that it started."""
@@ -140,7 +138,7 @@ class AttemptRun:
             self._fail({"outcome": "lost", "reason": "a newer lease exists", "kill": True})
         except OUTAGE as error:
             self._fail({"outcome": "parked", "reason": f"the store was away: {error}", "kill": True})
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a fault of ours ends this attempt, not the slot
             log().exception("request_failed", call=message["call"])
             self._fail({"outcome": "crashed", "reason": f"a request of its child failed: {error}", "kill": True})
 

@@ -101,7 +101,9 @@ class Child:
                 return message
             self.locks.add(message["lock"])
             return await self.receive()
-        except (ValueError, ConnectionError) as error:
+        except ConnectionError:  # it died with words of ours unread
+            raise ChildLost("the child ended") from None
+        except ValueError as error:
             raise ChildLost(f"the child spoke nonsense: {error}") from None
 
     async def quit(self, seconds: float) -> None:

@@ -1,6 +1,6 @@
 """The child of a slot, the browser host: runs workflows, owns Playwright and Chromium, has no way to the store.
 
-    python -m worker.host DESCRIPTOR PARENT_PID
+python -m worker.host DESCRIPTOR PARENT_PID
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Host:
         path = locks.create(self._volume, locks.child_path(self._volume, fence))
         lock = locks.take(self._volume, path, "child", fence)
         tmp = Path(given["tmp"])
-        self._pages = Pages(self._engine, given["profile"], fence, self._browser_options(tmp))
+        self._pages = Pages(self._engine, given["profile"], fence, self._browser_options(tmp), self)
         self._upstream.send({"started": path.name})
         try:
             ending = await self._run(given, self._pages)
@@ -85,11 +85,19 @@ class Host:
             return ending
         closed = await pages.close(self._config.close_budget_s)
         if closed and given["profile"]:
-            await self._upstream.call("profile", fields={"closed": closed})
+            await self._upstream.call("profile_closed", ending=closed)
         self._pages = None
         self._upstream.rest()
         lock.remove()
         return ending | {"closed": closed}
+
+    async def opened(self, found: dict[str, Any]) -> None:
+        """Tell what was found when the profile was opened."""
+        await self._upstream.call("profile_opened", found=found)
+
+    async def blocked(self, what: dict[str, Any]) -> None:
+        """Tell that the guard blocked a request."""
+        await self._upstream.call("record", action="guard_blocked", data=what)
 
     async def _run(self, given: Message, pages: Pages) -> Message:
         chosen = self._registry.for_task(given["workflow"], given["version"])
@@ -175,8 +183,7 @@ def _failed(error: BaseException) -> Message:
     return {"outcome": "failed", "reason": text.splitlines()[0][:300] if text else "", "error": text, "code": code}
 
 
-async def _main(descriptor: int, parent: int) -> None:
-    config = settings.load()
+async def _main(config: Settings, descriptor: int, parent: int) -> None:
     watchdog = Watchdog(parent, list)
     upstream = Upstream(connect(descriptor), watchdog)
     try:
@@ -196,10 +203,11 @@ def main() -> None:
     """Die with the parent, then serve it."""
     descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
     processes.set_parent_death_signal(parent)
-    config = settings.load()
+    sys.stdout = sys.stderr = logs.Redacting(sys.stderr)
+    config = settings.load(redis_password=None)  # the child has no way to the store, also not by a secrets directory
     logs.configure(config.log_format, config.log_level, program="host")
     tempfile.tempdir = os.environ.get("TMPDIR")
-    asyncio.run(_main(descriptor, parent))
+    asyncio.run(_main(config, descriptor, parent))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from playwright.async_api import BrowserContext, Page, Route
@@ -38,10 +38,16 @@ class BrowserTooLate(KoalaError):
     code = "browser_too_late"
 
 
-class UnguardedAct(KoalaError):
-    """A guarded host would have been sent an unsafe request outside `run.effect`."""
+class Teller(Protocol):
+    """What the parent is told of an attempt's browser."""
 
-    code = "unguarded_act"
+    async def opened(self, found: dict[str, Any]) -> None:
+        """The profile was opened; what was found and mended."""
+        ...
+
+    async def blocked(self, what: dict[str, Any]) -> None:
+        """The guard blocked a request."""
+        ...
 
 
 @dataclass
@@ -86,7 +92,15 @@ class Engine:
 class Pages:
     """Implements what `koala.run.Browser` promises, for one attempt."""
 
-    def __init__(self, engine: Engine, profile: str, fence: Fence, options: BrowserOptions) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        profile: str,
+        fence: Fence,
+        options: BrowserOptions,
+        tell: Teller,
+    ) -> None:
+        self._tell = tell
         self._engine = engine
         self._name = profile
         self._fence = fence
@@ -101,8 +115,6 @@ class Pages:
         self.browser: ProfileBrowser | None = None
         self.died = asyncio.Event()
         """Set when tab, browser or driver died under the attempt."""
-        self.opened: dict[str, Any] = {}
-        """What was found when the profile was opened, for the timeline."""
 
     async def page(self) -> Page:
         """The attempt's page. Raises End (parked) while an old holder has the profile, BrowserFailed, BrowserTooLate."""
@@ -157,7 +169,7 @@ class Pages:
         except LockHeld as error:
             raise End("parked", f"old holder alive: {error}", wait="old holder") from None
         found = self.browser.preparation
-        self.opened = {name: value for name, value in vars(found).items() if value}
+        await self._tell.opened({name: value for name, value in vars(found).items() if value})
         return self.browser.context
 
     def _crashed(self) -> None:
@@ -216,10 +228,12 @@ class Pages:
     async def _check(self, route: Route) -> None:
         host = urlsplit(route.request.url).hostname or ""
         guarded = any(host == name or host.endswith(f".{name}") for name in self._guarded)
-        if guarded and not self._acting and route.request.method not in SAFE:
-            await route.abort("blockedbyclient")
+        if not guarded or self._acting or route.request.method in SAFE:
+            await route.fallback()
             return
-        await route.fallback()
+        said = f"Koala blocked {route.request.method} to {host}: it is guarded, and this is outside run.effect"
+        await self._tell.blocked({"method": route.request.method, "host": host})
+        await route.fulfill(status=403, content_type="text/plain; charset=utf-8", body=said)
 
     def acting(self, on: bool) -> None:
         """An effect's act begins or is over."""
@@ -246,4 +260,4 @@ class Pages:
         return ""
 
 
-__all__ = ["BrowserFailed", "BrowserTooLate", "Engine", "Pages", "UnguardedAct"]
+__all__ = ["BrowserFailed", "BrowserTooLate", "Engine", "Pages", "Teller"]

@@ -149,9 +149,7 @@ def end(process: Process, signal_number: int = signal.SIGKILL) -> bool:
     return True
 
 
-def end_tree(
-    roots: Iterable[Process], seconds: float = 5.0, *, sessions: Iterable[int] = ()
-) -> list[Process]:
+def end_tree(roots: Iterable[Process], seconds: float = 5.0, *, sessions: Iterable[int] = ()) -> list[Process]:
     """SIGKILL the roots, all that descends from them and the members of `sessions`, until none is left.
 
     Blocks.

@@ -6,7 +6,6 @@ A store that is away is asked again while the lease can be trusted; every write 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -150,7 +149,12 @@ class Requests:
             await asyncio.to_thread(self.takeover.tidy, sent)
         return reply
 
-    async def on_profile(self, fields: dict[str, Any]) -> Reply:
-        """What was found when the profile was opened or closed."""
-        await self._ask(self.attempt.record, "profile_opened" if "opened" in fields else "profile_closed", fields)
-        return await self._ask(self.attempt.profile, {"state": json.dumps(fields)})
+    async def on_profile_opened(self, found: dict[str, Any]) -> Reply:
+        """What was found, and mended, when the profile was opened."""
+        await self._ask(self.attempt.record, "profile_opened", found)
+        return await self._ask(self.attempt.profile, {"state": "open", "opened": found})
+
+    async def on_profile_closed(self, ending: str) -> Reply:
+        """How the profile's browser ended: clean or killed."""
+        await self._ask(self.attempt.record, "profile_closed", {"ending": ending})
+        return await self._ask(self.attempt.profile, {"state": "clean" if ending == "clean" else "unclean"})

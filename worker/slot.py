@@ -1,6 +1,6 @@
 """A slot: one place that can run one attempt. A process of its own; it speaks RQ, and never runs the user's code.
 
-    python -m worker slot --worker NAME --number N --parent PID
+python -m worker slot --worker NAME --number N --parent PID
 """
 
 from __future__ import annotations
@@ -102,6 +102,7 @@ class Slot:
     async def _acquire(self, task: Task) -> leases.Lease | str:
         token = secrets.token_hex(16)
         facts = {"machine": self._place.volume.machine, "boot": processes.boot_id(), "pid": os.getpid()}
+        faults.about(task.id)
         faults.reach("acquire.before")
         for last in (False, True):
             try:

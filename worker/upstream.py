@@ -66,10 +66,12 @@ class Upstream:
         return answer
 
     def _read(self) -> None:
-        with self._sock.makefile("rb") as lines:
-            for line in lines:
-                self._take(decode(line))
-        self._watchdog.end()
+        try:
+            with self._sock.makefile("rb") as lines:
+                for line in lines:
+                    self._take(decode(line))
+        finally:
+            self._watchdog.end()  # without its parent's word a child may do nothing
 
     def _take(self, message: Message) -> None:
         if "trust" in message:

@@ -16,9 +16,7 @@ FOLDERS = ("profiles", "locks", "artifacts", "tmp")
 MACHINE_ID = Path("/etc/machine-id")
 
 GONE_WITH_THE_MOUNT = frozenset(["tmpfs", "ramfs", "devtmpfs"])
-NETWORK = frozenset(
-    ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "ceph", "glusterfs", "afs", "lustre"]
-)
+NETWORK = frozenset(["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "ceph", "glusterfs", "afs", "lustre"])
 UNFIT = GONE_WITH_THE_MOUNT | NETWORK
 """File systems whose locks prove nothing: gone with the mount, or not shared with the other machine."""
 

@@ -79,11 +79,11 @@ def _busy(store: Store, names: list[str]) -> list[Seat]:
 def _outcome(names: list[str], left: list[Seat], *, waited: bool) -> str:
     if not names:
         return "no worker is there"
-    what = ", ".join(names)
+    what = f"draining {', '.join(names)}"
     if left:
-        still = "still run" if waited else "run to their next step"
-        return f"{what} drains; tasks that {still}: {', '.join(seat.task for seat in left)}"
-    return f"{what} is drained: nothing runs there" if waited else f"{what} drains: nothing runs there"
+        still = "still running" if waited else "running to their next step"
+        return f"{what}; {still}: {', '.join(seat.task for seat in left)}"
+    return f"{what}; nothing runs there"
 
 
 def _wait(store: Store, names: list[str], timeout_s: float | None) -> list[Seat]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
+from rich.table import Table
 
 from koala import exits as source
 from koala.cli import options
 from koala.cli.failure import INTERRUPTED
-from koala.cli.output import listing, show
+from koala.cli.output import show
 from koala.exits import PERMANENT, Exit
 
 LINE = re.compile(r"^    (\w+) = \d+(?:  # (.*))?$", re.MULTILINE)
@@ -41,7 +42,11 @@ def _told(code: Exit, meanings: dict[str, str]) -> str:
 
 
 def _listed(rows: list[tuple[int, str, str]]) -> RenderableType:
-    return listing(
-        [">code", "name", "meaning…", "restart"],
-        [[str(code), name, text, "no use" if code in PERMANENT else ""] for code, name, text in rows],
+    made = Table.grid(padding=(0, 2))
+    for code, name, text in rows:
+        made.add_row(str(code), name, text)
+    permanent = [code for code, _, _ in rows if code in PERMANENT]
+    return Group(
+        made,
+        f"\n{min(permanent)} to {max(permanent)}: a restart is of no use, a person has to change something.",
     )

@@ -19,7 +19,8 @@ from koala.cli.text import clean, visible
 PIPED_WIDTH = 200
 """Columns when the output is no terminal and COLUMNS is not set: tables there are for grep, not for eyes."""
 
-GAP = 3
+Row = list[Text | str]
+GAP = 2
 NARROWEST = 8
 """Columns between two columns of a listing, and the least that one of them is cut to."""
 
@@ -80,11 +81,11 @@ def show(value: Callable[[], Any], view: Callable[[], RenderableType], as_json: 
         out().print(view())
 
 
-def listing(columns: Sequence[str], rows: Sequence[Sequence[Text | str]], width: int = 0) -> Table:
+def listing(columns: Sequence[str], rows: Sequence[Row], width: int = 0) -> Table:
     """A quiet table of one line a row. `>` before a name aligns its column right.
 
-    What a name ends with `…` for is cut where the width (that of standard output unless given) does not suffice; other
-    columns never are.
+    A column whose name ends with `…` is cut where the width (that of standard output unless given) does not
+    suffice; the others never are.
     """
     cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     names = [column.strip(">…") for column in columns]
@@ -109,7 +110,7 @@ def listing(columns: Sequence[str], rows: Sequence[Sequence[Text | str]], width:
 
 
 def _shared(wanted: list[int], room: int) -> list[int]:
-    """The room dealt out fairly: who wants less than a share leaves the rest to the others; each gets NARROWEST."""
+    """The room dealt out: who wants less than a share leaves the rest to the others; each gets NARROWEST."""
     given = dict.fromkeys(range(len(wanted)), 0)
     left = room
     for number, at in enumerate(sorted(given, key=lambda at: wanted[at])):

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from koala import reviews, tasks
 from koala.cli import options
+from koala.cli.output import Row, data, listing, out, say, show
 from koala.cli.output import answer as told
-from koala.cli.output import data, listing, out, say, show
 from koala.cli.session import session
 from koala.cli.text import foreign, pretty, visible
 from koala.cli.times import ago, local
@@ -63,7 +63,7 @@ def list_(as_json: options.Json = False) -> None:
 
 
 def _listed(found: list[Question], now_ms: int) -> RenderableType:
-    rows = [
+    rows: list[Row] = [
         [
             foreign(question.id, "bold"),
             foreign(question.kind, "magenta"),
@@ -113,8 +113,9 @@ def _kind(question: Question) -> Text:
 def _ways(question: Question) -> list[RenderableType]:
     ways = Table.grid(padding=(0, 2))
     for item in question.allowed:
-        ways.add_row(Text(f"koala review answer {visible(question.id)} {item}"), Text(MEANINGS[item], "dim"))
-    return [Text("\nanswers", "bold"), ways] if question.allowed else []
+        ways.add_row("", Text(item, "bold"), MEANINGS[item])
+    title = Text(f"\nkoala review answer {visible(question.id)} ANSWER, where ANSWER is")
+    return [title, ways] if question.allowed else []
 
 
 @app.command("answer")

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from koala import keys, reviews, tasks, timeline, why
 from koala.cli import options
-from koala.cli.output import STATUS_STYLES, listing, show
+from koala.cli.output import STATUS_STYLES, Row, listing, show
 from koala.cli.session import Session, session
 from koala.cli.story import sentence
 from koala.cli.switch import described
@@ -171,7 +171,7 @@ def _slots(found: list[Seat]) -> Text:
     states = Counter(seat.state for seat in found)
     told = ", ".join(f"{number} {state}" for state, number in states.most_common())
     workers = len({seat.worker for seat in found})
-    return Text(f"{len(found)} of {_counted(workers, 'worker')}: {told}")
+    return Text(f"{len(found)} on {_counted(workers, 'worker')}: {told}")
 
 
 def _counted(number: int, noun: str) -> str:
@@ -193,7 +193,7 @@ def _scheduler(seen: Sight) -> Text:
 
 def _running(seen: Sight) -> RenderableType:
     held = {seat.task: seat.since_ms for seat in seen.seats if seat.task}
-    rows = [
+    rows: list[Row] = [
         [
             foreign(task.id, "bold green"),
             foreign(task.kind),

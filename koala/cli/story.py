@@ -17,6 +17,7 @@ SENTENCES = {
     "attempt_ended": "attempt {fence} ends: {outcome}",
     "attempt_lost": "attempt {fence} is lost",
     "attempt_gone": "attempt {fence} is reported gone by {by}: {because}",
+    "delivery_lost": "delivery {job} did not come",
     "step_started": "step {step} begins",
     "step_done": "step {step} is saved",
     "effect_sent": "effect {operation} is sent, try {try}",
@@ -42,7 +43,8 @@ def sentence(event: Event) -> str:
     data = {name: brief(value, 300) for name, value in event.data.items()}
     template = SENTENCES.get(event.action)
     told = template.format_map(_Known(data)) if template else _untold(event.action, data)
-    return ": ".join([told, *(data[name] for name in NOTES if data.get(name))])
+    notes = [data[name] for name in NOTES if data.get(name) and not told.endswith(data[name])]
+    return ": ".join([told, *notes])
 
 
 def _untold(action: str, data: dict[str, str]) -> str:

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from koala import keys, tasks, why
 from koala.cli import options
 from koala.cli.listing import newest
-from koala.cli.output import STATUS_STYLES, answer, data, listing, out, say
+from koala.cli.output import STATUS_STYLES, Row, answer, data, listing, out, say
 from koala.cli.session import session
 from koala.cli.text import foreign
 from koala.cli.times import ago
@@ -60,7 +60,7 @@ def _row(task: Task, reason: Why) -> dict[str, Any]:
 
 
 def _listed(found: list[Task], reasons: dict[str, Why], now_ms: int) -> RenderableType:
-    rows = [
+    rows: list[Row] = [
         [
             foreign(task.id),
             foreign(task.status, STATUS_STYLES.get(task.status, "")),

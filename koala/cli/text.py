@@ -35,7 +35,7 @@ def visible(text: object) -> str:
 
 def lines(text: str) -> str:
     """The same for text whose line breaks are meant."""
-    return "\n".join(visible(line) for line in text.split("\n"))
+    return "\n".join(visible(line) for line in redact(text).split("\n"))
 
 
 def foreign(text: object, style: str = "") -> Text:
@@ -45,7 +45,7 @@ def foreign(text: object, style: str = "") -> Text:
 
 def pretty(value: Any, most: int = 2000) -> str:
     """A JSON value for reading, safe and at most so many characters long."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
+    text = json.dumps(clean(value), indent=2, ensure_ascii=False)
     if len(text) > most:
         text = f"{text[:most]}… ({len(text)} characters; --json shows all)"
     return lines(text)
@@ -53,7 +53,8 @@ def pretty(value: Any, most: int = 2000) -> str:
 
 def brief(value: Any, most: int = 120) -> str:
     """A JSON value on one line, safe and cut."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    whole = clean(value)  # before it is cut: half a secret would not be known for one
+    text = whole if isinstance(whole, str) else json.dumps(whole, ensure_ascii=False)
     return visible(text if len(text) <= most else text[: most - 1] + "…")
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from koala import keys, ledger, reviews, tasks, timeline
-from koala.cli.output import STATUS_STYLES, listing, out
+from koala.cli.output import STATUS_STYLES, Row, listing, out
 from koala.cli.session import Session
 from koala.cli.story import sentence, style
 from koala.cli.text import brief, foreign, pretty, visible
@@ -24,7 +24,6 @@ from koala.span import span
 from koala.tasks import Task
 from koala.timeline import Event
 from koala.why import Why, why
-
 
 INDENT = 2
 
@@ -175,7 +174,7 @@ def _question(question: Question) -> RenderableType:
 
 
 def _effects(entries: list[Entry]) -> RenderableType:
-    rows = [
+    rows: list[Row] = [
         [
             foreign(entry.operation),
             foreign(entry.state, "bold red" if entry.state == "sent" else ""),
@@ -188,7 +187,7 @@ def _effects(entries: list[Entry]) -> RenderableType:
     return _table(["effect…", "state", ">try", "how", "receipt…"], rows)
 
 
-def _table(columns: list[str], rows: list[list[Text | str]]) -> RenderableType:
+def _table(columns: list[str], rows: list[Row]) -> RenderableType:
     return listing(columns, rows, out().width - INDENT)
 
 
@@ -204,7 +203,7 @@ def _made(seen: Sight) -> RenderableType:
     return _table(["fence", "slot…", ">took", "outcome…", "gone…"], rows)
 
 
-def _attempt(attempt: dict[str, Any], now_ms: int) -> list[Text | str]:
+def _attempt(attempt: dict[str, Any], now_ms: int) -> Row:
     outcome, note, report = attempt.get("outcome", "runs"), attempt.get("reason", ""), attempt["gone"]
     return [
         foreign(attempt.get("fence")),

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from koala import why
 from koala.cli import options
-from koala.cli.output import data, listing, out, say
+from koala.cli.output import Row, data, listing, out, say
 from koala.cli.session import session
 from koala.cli.text import foreign
 from koala.cli.times import ago
@@ -90,7 +90,7 @@ def _grouped(found: list[Seat]) -> list[tuple[str, list[Seat]]]:
 
 
 def _listed(found: list[Seat], now_ms: int) -> RenderableType:
-    rows = [
+    rows: list[Row] = [
         [
             foreign("" if number else name, "bold"),
             foreign(seat.slot.removeprefix(f"{name}-")),

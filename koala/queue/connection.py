@@ -48,6 +48,11 @@ def text(raw: object) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
+def shown(job_id: str) -> str:
+    """A job id for a log line, whatever others have written there."""
+    return job_id[:80].encode("ascii", "backslashreplace").decode()
+
+
 def outages(call: Callable[P, R]) -> Callable[P, R]:
     """Make a server that answers but cannot write now (disk or memory full, a replica) look like one away."""
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import redis
-import structlog
 from redis.client import Pipeline
 from rq.executions import Execution
 from rq.worker import WorkerStatus
 
+from koala.logs import log
 from koala.queue import contents, execution
 from koala.queue.badge import Badge
-from koala.queue.connection import outages, text
+from koala.queue.connection import outages, shown, text
 from koala.queue.job import Delivery, queue_of, read
 
 LONGEST_TAKE_S = 2.0
@@ -22,8 +22,6 @@ LONGEST_TAKE_S = 2.0
 
 KEY_TTL_S = 60
 """A seat without a heartbeat for this long is gone from RQ's lists."""
-
-log = structlog.get_logger("koala.queue")
 
 
 class Seat:
@@ -70,7 +68,7 @@ class Seat:
         delivery = read(self._queue, job_id)
         if delivery is None:
             contents.purge(self._connection, self._queue.name, job_id)
-            log.warning("job_ignored", queue=self._queue.name, job_id=job_id)
+            log().warning("job_ignored", queue=self._queue.name, job_id=shown(job_id))
         return delivery
 
     @outages

@@ -32,6 +32,7 @@ async def test_a_page_that_asks_to_stay_does_not_hold_the_browser(visitor: Visit
         await page.set_content(STAY)
         await page.click("#i")  # such a page is heeded only after a gesture
         await page.keyboard.type("x")
+        page.on("dialog", lambda dialog: dialog.dismiss())
     began = time.monotonic()
     assert await browser.close(5) == "clean"
     assert time.monotonic() - began < 5

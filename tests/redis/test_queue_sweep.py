@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from redis import Redis
+from structlog.testing import capture_logs
 
 from koala.queue import Delivery, Seat, carried, push, sweep, waiting
 
@@ -100,6 +101,21 @@ def test_the_grace_begins_anew_when_the_job_has_started(rq_client: Redis) -> Non
     assert not [key for key in rq_client.keys("*") if b"first_seen" in key]
 
 
+def test_the_grace_begins_anew_when_the_job_was_alive_meanwhile(rq_client: Redis) -> None:
+    push(rq_client, QUEUE, "task-1", "job-1")
+    Seat(rq_client, QUEUE, "seat").take(0)
+    sweep(rq_client, QUEUE, nobody, grace_s=60)
+    sweep(rq_client, QUEUE, {"job-1"}.__contains__, grace_s=60)
+    assert not rq_client.keys("*first_seen*")
+
+
+def test_a_job_that_waits_again_is_left_alone(rq_client: Redis) -> None:
+    push(rq_client, QUEUE, "task-1", "job-1")
+    rq_client.zadd("rq:wip:" + QUEUE, {"job-1:old": 1})
+    assert sweep(rq_client, QUEUE, nobody, grace_s=0) == []
+    assert waiting(rq_client, QUEUE) == {"job-1"}
+
+
 def test_waiting_jobs_are_left_alone(rq_client: Redis) -> None:
     push(rq_client, QUEUE, "task-1", "job-1")
     assert sweep(rq_client, QUEUE, nobody, grace_s=0) == []
@@ -125,8 +141,11 @@ def test_a_stock_worker_can_only_return_a_job(rq_client: Redis, redis_url: str) 
 
 def test_what_cannot_be_a_job_is_removed_and_not_reported(rq_client: Redis) -> None:
     rq_client.rpush(f"rq:queue:{QUEUE}:intermediate", b"\xff", "no:id", "")
-    assert sweep(rq_client, QUEUE, nobody, grace_s=60) == []
+    with capture_logs() as lines:
+        assert sweep(rq_client, QUEUE, nobody, grace_s=60) == []
     assert rq_client.keys() == []
+    assert {line["event"] for line in lines} == {"job_swept"}
+    assert all(str(line["job_id"]).isascii() for line in lines)
 
 
 def test_a_worker_whose_record_expired_is_dropped_from_the_lists(rq_client: Redis) -> None:

@@ -23,17 +23,15 @@ FACTS = {"k": "K", "d": "D", "b": "B", "machine": "m", "boot": "b"}
 AHEAD_MS = 3_600_000
 """Slots of a test live for an hour: only `lapse` ends things."""
 
-DUMP = """
-local all = {}
-for _, key in ipairs(redis.call('KEYS', '*')) do
-  all[#all + 1] = {key, redis.sha1hex(redis.call('DUMP', key)), redis.call('PEXPIRETIME', key)}
-end
-return all"""
-
-
 def dump(store: Store) -> dict[str, tuple[str, int]]:
     """Every key of the store, with the digest of its value and its expiry."""
-    return {key: (digest, expiry) for key, digest, expiry in store.client.eval(DUMP, 0)}
+    keys_ = sorted(store.client.keys("*"))
+    pipe = store.client.pipeline()
+    for key in keys_:
+        pipe.execute_command("DEBUG", "DIGEST-VALUE", key)
+        pipe.pexpiretime(key)
+    found = pipe.execute()
+    return {key: (str(found[2 * at]), found[2 * at + 1]) for at, key in enumerate(keys_)}
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from demo.shop.server import ShopProcess
+from demo.shop.sessions import Sessions
 
 BOTH = {"user": "ann", "session": True, "remember": True}
 NEITHER = {"user": None, "session": False, "remember": False}
@@ -166,3 +167,16 @@ def test_after_the_grace_only_the_new_cookie_is_good(shop: ShopProcess) -> None:
         new = client.get("/account").cookies["shop_remember"]
     assert me(shop, old) == {"user": None, "session": True, "remember": False}
     assert me(shop, old | {"shop_remember": new}) == BOTH
+
+
+def test_coming_back_with_the_old_cookie_does_not_prolong_its_grace(tmp_path: Path) -> None:
+    clock = [0.0]
+    sessions = Sessions(tmp_path, now=lambda: clock[0])
+    sessions.open_for_writing()
+    old = sessions.remember_cookie(sessions.login("ann"))
+    sessions.rotate(old, grace_s=60)
+    clock[0] = 59
+    sessions.rotate(old, grace_s=60)
+    assert sessions.by_remember(old) is not None
+    clock[0] = 61
+    assert sessions.by_remember(old) is None

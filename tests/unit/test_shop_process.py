@@ -137,11 +137,14 @@ def test_a_frozen_shop_answers_when_it_is_thawed(shop: ShopProcess, threads: Thr
     assert answer.result().status_code == 201
 
 
-def test_a_frozen_shop_can_be_stopped(shop: ShopProcess) -> None:
-    shop.freeze()
+def test_a_frozen_shop_ends_as_properly_as_any_other(shop: ShopProcess) -> None:
+    shop.set_manners(store_late_ms=LONG_MS)
+    order(shop, "late")
     pid = shop.pid
+    shop.freeze()
     shop.stop()
     assert not Path(f"/proc/{pid}").exists()
+    assert shop.book.references() == {"late": 1}
 
 
 def test_a_second_shop_over_the_same_book_is_refused(shop: ShopProcess) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from playwright.async_api import BrowserContext
+from playwright.async_api import Error as PlaywrightError
 
 from worker.browser.errors import BrowserHung
 
@@ -66,10 +67,21 @@ async def clear(context: BrowserContext) -> int:
     return len(left)
 
 
-async def restore(context: BrowserContext, kept: list[Cookie]) -> None:
-    """Set kept session cookies again; before the first navigation."""
-    if kept:
+async def restore(context: BrowserContext, kept: list[Cookie]) -> list[str]:
+    """Set kept session cookies again, before the first navigation; names of those it would not take."""
+    try:
         await context.add_cookies(kept)  # type: ignore[arg-type]
+    except PlaywrightError:
+        return [cookie["name"] for cookie in kept if not await _taken(context, cookie)]
+    return []
+
+
+async def _taken(context: BrowserContext, cookie: Cookie) -> bool:
+    try:
+        await context.add_cookies([cookie])  # type: ignore[list-item]
+    except PlaywrightError:
+        return False
+    return True
 
 
 async def _expire(context: BrowserContext, names: list[str]) -> None:

@@ -44,7 +44,8 @@ class Driver:
         wrap = Wrap.of(volume, node(), os.getpid(), lock, fence, tmp)
         manager = async_playwright()
         try:
-            with _environment({NODEJS_PATH: str(DRIVER), **wrap.variables()}):
+            # TMPDIR: Playwright keeps throw-away profiles there, and leaves them behind when it is killed.
+            with _environment({NODEJS_PATH: str(DRIVER), "TMPDIR": str(tmp), **wrap.variables()}):
                 async with within(seconds, "Playwright's driver"):
                     started = await manager.start()
         except Exception as error:

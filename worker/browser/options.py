@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,21 @@ FIXED = (
     "--hide-crash-restore-bubble",
     "--disable-crashpad-for-testing",
 )
+
+
+ROOMY = 512 * 1024 * 1024
+"""Bytes of /dev/shm from which on browsers use it; Docker's default of 64 MB makes them crash."""
+
+
+def shared_memory_is_roomy() -> bool:
+    """Whether browsers share memory in /dev/shm; otherwise in files of their TMPDIR, which is slower and
+    written to disk.
+    """
+    try:
+        room = os.statvfs("/dev/shm")  # noqa: S108 - the kernel's, not a file of ours
+    except OSError:
+        return False
+    return room.f_frsize * room.f_blocks >= ROOMY
 
 
 @dataclass(frozen=True)
@@ -42,6 +58,7 @@ class BrowserOptions:
             "headless": not self.headed,
             "chromium_sandbox": self.sandbox,
             "args": [*FIXED, *self.args],
+            "ignore_default_args": ["--disable-dev-shm-usage"] if shared_memory_is_roomy() else None,
             "proxy": {"server": self.proxy} if self.proxy else None,
             "downloads_path": self.downloads,
             "handle_sigint": False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -107,6 +108,12 @@ class ProfileBrowser:
         """End the process tree at once; the profile stays unclean."""
         await asyncio.to_thread(processes.end_tree, [self.process], sessions=[self.process.pid])
 
+    async def _restore(self) -> None:
+        await cookies.clear(self.context)
+        refused = await cookies.restore(self.context, self.profile.load_session_cookies())
+        self.preparation = dataclasses.replace(self.preparation, refused_cookies=tuple(refused))
+        self._digest = cookies.digest(await cookies.current(self.context))
+
     async def _either_ended(self, driver: Process) -> None:
         ends = [asyncio.ensure_future(processes.ended(process)) for process in (self.process, driver)]
         try:
@@ -127,11 +134,12 @@ class ProfileBrowser:
         return True
 
     async def _close_pages(self) -> None:
-        # A page's "leave this site?" would be answered with "stay" and hold the browser open.
-        keep, *others = self.context.pages or [await self.context.new_page()]
-        for page in others:
+        # A page that asks "leave this site?" and is told to stay would hold the browser open. A last page is
+        # kept, since with it the browser would end before it is told to.
+        pages = self.context.pages
+        await self.context.new_page()
+        for page in pages:
             await page.close(run_before_unload=False)
-        await keep.goto("about:blank")
 
     def _says_clean(self) -> bool:
         """Whether Chromium itself noted a normal end: a crash during the close ends without any error."""
@@ -183,9 +191,7 @@ async def open_profile(
     opened.preparation = preparation
     try:
         async with launch.asked(CALL_SECONDS, "restoring cookies"):
-            await cookies.clear(opened.context)
-            await cookies.restore(opened.context, profile.load_session_cookies())
-            opened._digest = cookies.digest(await cookies.current(opened.context))
+            await opened._restore()
     except BaseException:
         await opened.kill()
         raise

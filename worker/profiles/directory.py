@@ -13,7 +13,7 @@ from koala.errors import KoalaError, NotFound, VolumeError
 from koala.exits import Exit
 from worker import locks
 from worker.locks import HeldLock
-from worker.profiles import databases, files
+from worker.profiles import databases, files, preferences
 from worker.profiles.record import ProfileRecord
 from worker.profiles.snapshots import SIDE, Snapshots
 from worker.volume import Volume
@@ -55,6 +55,8 @@ class Preparation:
     """The snapshot that was put in place."""
     upgraded_from: int | None = None
     """The older major version whose files were copied before this open."""
+    refused_cookies: tuple[str, ...] = ()
+    """Names of kept session cookies that the browser would not take again."""
 
 
 class ProfileDirectory:
@@ -106,6 +108,7 @@ class ProfileDirectory:
             restored = self._fall_back(torn)
         upgraded_from = self._keep_before_upgrade(major)
         removed = tuple(self._remove_singletons())
+        preferences.deny_background_sync(self.user_data / "Default" / "Preferences")
         opened = dataclasses.replace(record, state="unclean", binary=str(binary), major=major)
         dataclasses.replace(opened, fence=str(held.holder.fence)).save(self.path / "profile.json")
         new, unclean = record.state == "new", record.state == "unclean"

@@ -62,9 +62,11 @@ def become(role: str, arguments: list[str]) -> NoReturn:
     binary = os.environ[BINARY]
     descriptor = take(role, binary)
     os.set_inheritable(descriptor, True)
+    environment = program_environment()
     if role == "browser":
         arguments = with_network_in_process(arguments)
-    os.execve(binary, [binary, *arguments], program_environment())
+        environment["TMPDIR"] = short_directory(environment["TMPDIR"])
+    os.execve(binary, [binary, *arguments], environment)
 
 
 def tie_to_parent() -> None:
@@ -127,6 +129,12 @@ def program_environment() -> dict[str, str]:
     """Ours without the words meant for this wrapper only."""
     ours = {PYTHON, BINARY, PARENT, LOCK, FENCE, MACHINE, REFUSAL_FILE}
     return {name: value for name, value in os.environ.items() if name not in ours}
+
+
+def short_directory(path: str) -> str:
+    """The same directory by a short name: Chromium makes a socket there, whose path has 107 bytes at most."""
+    os.chdir(path)
+    return "/proc/self/cwd"
 
 
 def explain(report: dict[str, object]) -> None:

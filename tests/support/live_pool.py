@@ -1,0 +1,291 @@
+"""A whole pool of real processes: a Redis and a shop of its own, workers, schedulers; everything ends with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self
+
+from demo.shop.server import ShopProcess
+from koala import ledger, reviews, slots, tasks, timeline
+from koala.client import prepare
+from koala.ledger import Entry
+from koala.reviews import Question
+from koala.store import Store, open_store
+from koala.tasks import Task
+from koala.timeline import Event
+from koala.workflow import load
+from tests.support import program
+from tests.support.data import data_volume
+from tests.support.program import Program
+from tests.support.redis_server import RedisServer
+from tests.support.waiting import until
+from worker import processes
+from worker.processes import Process
+from worker.volume import Volume
+
+MODULES = "workflows tests.support.workflows"
+LONG_S = 60.0
+"""How long a test waits for what must come: far longer than it takes, for a busy machine."""
+
+PACE = {
+    "KOALA_LEASE_TTL_S": "3",
+    "KOALA_TRUST_MARGIN_S": "0.5",
+    "KOALA_HEARTBEAT_S": "0.5",
+    "KOALA_TICK_S": "0.1",
+    "KOALA_SWEEP_S": "0.3",
+    "KOALA_BACKOFF_S": "0.2",
+    "KOALA_OLD_HOLDER_WAIT_S": "0.5",
+    "KOALA_HANDED_WAIT_S": "2",
+}
+"""Everything that waits, short."""
+
+
+class LivePool:
+    """A context manager. `environment` are further KOALA_ variables for every program.
+
+    `store` is the test's own client; it is safe to use from several threads.
+    """
+
+    def __init__(self, **environment: str) -> None:
+        self._stack = ExitStack()
+        self._given = environment
+        self._programs: list[Program] = []
+        self._frozen: list[Process] = []
+        self._registry = load(MODULES.split())
+        self.redis = RedisServer()
+        self.home: Path
+        self.volume: Volume
+        self.shop: ShopProcess
+        self.store: Store
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self.home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="koala pool ")))
+            for folder in ("faults", "logs", "gates", "secrets"):
+                (self.home / folder).mkdir()
+            self.volume = stack.enter_context(data_volume())
+            stack.callback(self.redis.close)
+            self.redis.start()
+            self.store = open_store(self.redis.socket_url)
+            stack.callback(self.store.close)
+            self.shop = stack.enter_context(ShopProcess(self.home / "shop"))
+            stack.callback(self._end)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _end(self) -> None:
+        program.thaw(self._frozen)
+        for one in self._programs:
+            one.end()
+
+    @property
+    def ttl_s(self) -> float:
+        """The lease TTL of its workers."""
+        return float(self.environment()["KOALA_LEASE_TTL_S"])
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """What its programs are started with: nothing of ours that begins with KOALA_."""
+        ours = {name: value for name, value in os.environ.items() if not name.startswith("KOALA_")}
+        own = {
+            "KOALA_REDIS_URL": self.redis.socket_url,
+            "KOALA_DATA": str(self.volume.path),
+            "KOALA_SECRETS_DIR": str(self.home / "secrets"),
+            "KOALA_FAULTS_DIR": str(self.home / "faults"),
+            "KOALA_WORKFLOWS": MODULES,
+            "KOALA_BROWSER_SANDBOX": "0",
+        }
+        return {**ours, **PACE, **own, **self._given, **more}
+
+    # Programs
+
+    def worker(self, slots_: int = 2, **more: str) -> Program:
+        """Start a worker; it is on its way up, see `until_slots`."""
+        return self._start("worker", {"KOALA_SLOTS": str(slots_), **more})
+
+    def scheduler(self, **more: str) -> Program:
+        """Start a scheduler."""
+        return self._start("scheduler", more)
+
+    def _start(self, module: str, more: Mapping[str, str]) -> Program:
+        log = self.home / "logs" / f"{len(self._programs)}-{module}.log"
+        started = Program(module, log, self.environment(**more))
+        self._programs.append(started)
+        return started
+
+    def until_slots(self, number: int) -> None:
+        """Until so many slots take work."""
+
+        def there() -> bool:
+            return len([slot for slot in slots.alive(self.store) if slot["accepting"] == "1"]) >= number
+
+        self.until(there, f"{number} slots")
+
+    def start(self, slots_: int = 2) -> Program:
+        """One scheduler and one worker, its slots ready for work."""
+        self.scheduler()
+        worker = self.worker(slots_)
+        self.until_slots(slots_)
+        return worker
+
+    # Work
+
+    def submit(self, workflow: str, args: Mapping[str, Any], *, plan: str = "", **more: Any) -> str:
+        """Accept a task; its id. `plan` are fault points for it alone."""
+        given = prepare(self._registry, workflow, dict(args), **more)
+        id_ = tasks.new_id()
+        if plan:
+            (self.home / "faults" / f"plan-{id_}").write_text(plan)
+        given = tasks.Submission(**{**vars(given), "id": id_})
+        return tasks.submit(self.store, given).id
+
+    def order(self, reference: str, *, workflow: str = "shop.order_by_api", **more: Any) -> str:
+        """Submit an order of one mug by the API; `plan`, `profile` and the like go to `submit`, the rest is args."""
+        options = {name: more.pop(name) for name in ("plan", "profile", "key", "priority", "deadline") if name in more}
+        base = {"shop": self.shop.url, "user": "ann", "sku": "MUG-1", "reference": reference, "settle_s": 0.5}
+        return self.submit(workflow, {**base, **more}, **options)
+
+    def errand(self, workflow: str, reference: str, **more: Any) -> str:
+        """Submit one of `tests.support.workflows`, with a folder of gates of its own."""
+        folder = self.gates(reference)
+        folder.mkdir(exist_ok=True)
+        options = {name: more.pop(name) for name in ("plan", "profile", "key", "priority", "deadline") if name in more}
+        args = {"shop": self.shop.url, "reference": reference, "folder": str(folder), **more}
+        return self.submit(workflow, args, **options)
+
+    def gates(self, reference: str) -> Path:
+        """Where the gates of an errand are."""
+        return self.home / "gates" / reference
+
+    def open_gate(self, reference: str, *names: str) -> None:
+        """Let an errand through these gates."""
+        for name in names:
+            (self.gates(reference) / f"{name}.open").touch()
+
+    def until_at(self, reference: str, gate: str) -> None:
+        """Until the errand stands at the gate."""
+        self.until((self.gates(reference) / f"{gate}.reached").exists, f"{reference} at {gate}")
+
+    # Looking
+
+    def task(self, id_: str) -> Task:
+        """The record as it is now."""
+        return tasks.get(self.store, id_)
+
+    def result(self, id_: str) -> Any:
+        """What a task gave."""
+        return json.loads(self.task(id_).result)
+
+    def events(self, id_: str, *actions: str) -> list[Event]:
+        """The task's timeline, narrowed to some actions when they are named."""
+        return [event for event in timeline.read(self.store, id_) if not actions or event.action in actions]
+
+    def actions(self, id_: str) -> list[str]:
+        """The actions of the task's timeline."""
+        return [event.action for event in self.events(id_)]
+
+    def orders(self, reference: str) -> int:
+        """How many orders the shop has under a reference."""
+        return self.shop.book.references()[reference]
+
+    def effect(self, reference: str, workflow: str = "test.order", name: str = "place_order") -> Entry:
+        """The ledger's record of an order."""
+        found = ledger.entry(self.store, ledger.operation(workflow, name, reference))
+        assert found
+        return found
+
+    def question(self, id_: str) -> Question:
+        """The task's open question."""
+        return reviews.get(self.store, self.task(id_).question)
+
+    def slot(self, id_: str) -> dict[str, str]:
+        """The slot that runs the task, as it was at its last heartbeat, and its `pid`."""
+        started = self.events(id_, "attempt_started")[-1].data["slot"]
+        return next(slot for slot in slots.alive(self.store) if slot["id"] == started)
+
+    def parent_of(self, id_: str) -> int:
+        """The pid of the slot's parent that runs the task."""
+        return int(self.slot(id_)["pid"])
+
+    def child_of(self, id_: str) -> int:
+        """The pid of the child that runs the task."""
+        return processes.children(self.parent_of(id_))[0].pid
+
+    # Waiting
+
+    def until(self, condition: Callable[[], object], what: str, within_s: float = LONG_S) -> None:
+        """Until `condition()` is true; AssertionError with the end of every log otherwise."""
+        try:
+            until(condition, what, within_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.logs()}") from None
+
+    def until_status(self, id_: str, *statuses: str, within_s: float = LONG_S) -> Task:
+        """Until the task has one of the statuses; the record. AssertionError with its story otherwise."""
+        try:
+            self.until(lambda: self.task(id_).status in statuses, f"{id_} {statuses}", within_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.story(id_)}") from None
+        return self.task(id_)
+
+    def until_done(self, *ids: str, within_s: float = LONG_S) -> None:
+        """Until every task is done; AssertionError with the story of one that ends otherwise."""
+        for id_ in ids:
+            task = self.until_status(id_, "done", "failed", "cancelled", "dead", "expired", within_s=within_s)
+            assert task.status == "done", self.story(id_)
+
+    def until_event(self, id_: str, action: str, times: int = 1, **data: Any) -> Event:
+        """Until the timeline has the action, with these data, so many times; the event. With the story otherwise."""
+
+        def found() -> list[Event]:
+            return [event for event in self.events(id_, action) if data.items() <= event.data.items()]
+
+        try:
+            self.until(lambda: len(found()) >= times, f"{times} times {action} {data} of {id_}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.story(id_)}") from None
+        return found()[times - 1]
+
+    def until_arrived(self, reference: str, times: int = 1) -> None:
+        """Until the shop has been asked for the order so often."""
+        self.until(lambda: self.shop.state()["arrivals"].get(reference, 0) >= times, f"{reference} arrived")
+
+    # Breaking
+
+    def freeze(self, *pids: int) -> list[Process]:
+        """SIGSTOP; whom, for `thaw`. Whoever is still frozen at the end is thawed and ended."""
+        stopped = program.freeze(pids)
+        self._frozen += stopped
+        return stopped
+
+    def thaw(self, frozen: list[Process]) -> None:
+        """SIGCONT."""
+        program.thaw(frozen)
+
+    # Telling
+
+    def story(self, id_: str) -> str:
+        """The task and its timeline as text, for the message of a failed test."""
+        lines = [f"{event.at_ms % 1_000_000:7d} {event.action} {event.data}" for event in self.events(id_)]
+        task = self.task(id_)
+        head = f"{task.id} {task.workflow} {task.status}: {task.reason!r} wanted {task.wanted!r} {task.error[:500]}"
+        return "\n".join([head, *lines])
+
+    def logs(self) -> str:
+        """The end of every program's output."""
+        return "\n".join(f"--- {one.log.name} ({one.exit_code})\n{one.text[-1500:]}" for one in self._programs)
+
+    def output(self) -> str:
+        """All that the programs ever wrote."""
+        return "".join(one.text for one in self._programs)
+
+    def programs(self) -> Iterator[Program]:
+        """All that were started."""
+        return iter(self._programs)
