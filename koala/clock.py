@@ -1,4 +1,4 @@
-"""Clocks. Expiry is the store's; durations are `boottime`, which also runs while the machine sleeps; wall time is for people."""
+"""Clocks: expiry is the store's, durations are `boottime`, which also runs in suspend, wall time is for people."""
 
 import time
 from datetime import UTC, datetime

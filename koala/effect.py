@@ -39,7 +39,7 @@ LOOK_S = 10.0
 
 @dataclass(frozen=True)
 class Operation:
-    """What `do` and `confirm` are given. `id` is the same for every try: send it to the site where it takes a reference."""
+    """What `do` and `confirm` are given. `id` is the same in every try: a reference for sites that take one."""
 
     id: str
     key: str
@@ -69,7 +69,7 @@ class Effect:
         self._browser = browser
 
     async def perform(self) -> Any:
-        """The receipt. Raises End when the attempt cannot go on: unknown, paused, a person or an old holder is awaited."""
+        """The receipt. Raises End when the attempt cannot go on: unknown, paused, or waiting for a person or a holder."""
         seen = await self._look()
         if seen["state"] == "happened":
             return await self._known(seen)

@@ -129,7 +129,11 @@ class Run:
             return json.loads(reply["value"])
         if reply["go"] != "go":
             raise End("parked", str(reply.get("value") or reply.get("switch") or reply["go"]))
-        text = to_json(await self._within(limit, name, do), f"the result of step {name}")
+        try:
+            text = to_json(await self._within(limit, name, do), f"the result of step {name}")
+        except Exception as error:
+            await self._parent.call("step_failed", name=name, error=f"{type(error).__name__}: {error}"[:300])
+            raise
         await self._browser.barrier()
         await self._parent.call("checkpoint", name=name, value=text)
         return json.loads(text)

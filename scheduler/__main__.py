@@ -59,7 +59,7 @@ class Scheduler:
                     log().warning("store_away", error=str(error)[:200])
                 away = True
                 self._duties.store_was_away()
-        with suppress(OUTAGE):
+        with suppress(*OUTAGE):
             self._leader.give_up()
         return Exit.OK
 

@@ -33,7 +33,15 @@ WAITS = frozenset({"runtime", "drain", "step"})
 """Deadlines that wait while an effect is between its gate and its settlement."""
 POOL_FAULTS = frozenset({"browser_failed", "browser_hung"})
 NOT_HERE = frozenset(
-    "browser_missing profile_newer profile_binary profile_damaged profile_locked volume lock_missing lock_damaged".split()
+    [
+        "browser_missing",
+        "profile_newer",
+        "profile_binary",
+        "profile_damaged",
+        "volume",
+        "lock_missing",
+        "lock_damaged",
+    ]
 )
 """Faults of this machine or profile, which no further attempt mends: the task waits and says why."""
 NOT_HERE_WAIT_S = 30.0

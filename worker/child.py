@@ -55,7 +55,7 @@ class Child:
         tmp.mkdir(mode=0o700, parents=True)
         ours, theirs = socket.socketpair()
         arguments = [sys.executable, "-m", "worker.host", str(theirs.fileno()), str(os.getpid())]
-        popen = subprocess.Popen(
+        popen = subprocess.Popen(  # noqa: ASYNC220 - it has to be spawned by this, the main thread
             arguments,
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,

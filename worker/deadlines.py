@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from koala.clock import boottime
@@ -12,31 +13,27 @@ TICK_S = 0.2
 
 @dataclass
 class Deadlines:
-    """Named times until which something must be over. `passed` tells the first that is not."""
+    """Times until which something must be over, by kind and by what it is of. `passed` tells the first that is not."""
 
-    until: dict[str, tuple[float, str]] = field(default_factory=dict)
+    until: dict[tuple[str, str], tuple[float, str]] = field(default_factory=dict)
 
-    def give(self, name: str, what: str, seconds: float) -> None:
+    def give(self, kind: str, what: str, seconds: float, *, of: str = "") -> None:
         """From now, `what` has this long."""
-        self.until[name] = (boottime() + seconds, what)
+        self.until[kind, of] = (boottime() + seconds, what)
 
-    def give_at(self, name: str, what: str, at: float) -> None:
-        """`what` has until the boot time `at`."""
-        self.until[name] = (at, what)
-
-    def clear(self, name: str) -> None:
+    def clear(self, kind: str, *, of: str = "") -> None:
         """It is over."""
-        self.until.pop(name, None)
+        self.until.pop((kind, of), None)
 
     def passed(self, *, but: frozenset[str] = frozenset()) -> tuple[str, str] | None:
-        """Name and text of a deadline that has passed, None when all hold; those in `but` do not count."""
+        """Kind and text of a deadline that has passed, None when all hold; the kinds in `but` do not count."""
         now = boottime()
-        for name, (at, what) in self.until.items():
-            if now >= at and name not in but:
-                return name, what
+        for (kind, _), (at, what) in self.until.items():
+            if now >= at and kind not in but:
+                return kind, what
         return None
 
-    async def watch(self, but_while_acting: frozenset[str], acting: set[str]) -> tuple[str, str]:
+    async def watch(self, but_while_acting: frozenset[str], acting: Collection[str]) -> tuple[str, str]:
         """Return the first deadline that passes; some do not count while an effect is between gate and settlement."""
         while True:
             found = self.passed(but=but_while_acting if acting else frozenset())

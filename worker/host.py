@@ -75,12 +75,12 @@ class Host:
         self._upstream.send({"started": path.name})
         try:
             ending = await self._run(given, self._pages)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the parent is told
             ending = _failed(error)
         return await self._close(given, ending, self._pages, lock)
 
     async def _close(self, given: Message, ending: Message, pages: Pages, lock: HeldLock) -> Message:
-        """Close the browser kindly, unless an outcome is unknown or something died: then the parent ends us as we are."""
+        """Close the browser kindly, unless an outcome is unknown or something died: then the parent ends us."""
         if ending.get("kill"):
             return ending
         closed = await pages.close(self._config.close_budget_s)
@@ -114,7 +114,7 @@ class Host:
         return {"outcome": "crashed", "reason": f"{TABS + 1} tabs died under it", "kill": True}
 
     async def _once(self, chosen: Workflow, run: Run, args: Any, pages: Pages, given: Message) -> Message | None:
-        """One pass through the workflow: how the attempt ends, or None when a tab died and it goes on with a new one."""
+        """One pass through the workflow: how the attempt ends; None when a tab died and it goes on in a new one."""
         work = asyncio.ensure_future(chosen(run, args))
         death = asyncio.ensure_future(pages.died.wait())
         try:
@@ -124,7 +124,7 @@ class Host:
                 work.cancel()
             result = await work
             return {"outcome": "done", "reason": "done", "result": to_json(result, "the result")}
-        except BaseException as error:  # whatever the author's code raises is how this attempt ends
+        except BaseException as error:  # noqa: BLE001 - whatever the author's code raises is how this attempt ends
             return self._ending(error, pages, given)
         finally:
             death.cancel()

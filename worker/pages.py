@@ -208,11 +208,9 @@ class Pages:
 
     def locks(self) -> dict[str, Any]:
         """The locks D and B by name; empty for what this attempt has not used."""
-        if self._context is None:
-            return {"d": self._engine.driver.lock.name if self._engine.driver else "", "b": ""}
-        assert self._engine.driver
-        lock = self.browser.lock if self.browser else self._engine.shell and self._engine.shell.lock
-        return {"d": self._engine.driver.lock.name, "b": lock.name if lock else ""}
+        driver, shell = self._engine.driver, self._engine.shell
+        lock = self.browser.lock if self.browser else shell and self._context and shell.lock
+        return {"d": driver.lock.name if driver else "", "b": lock.name if lock else ""}
 
     def own_lock(self) -> str:
         """The name of the lock that this attempt's browser holds; empty without one."""

@@ -83,15 +83,20 @@ class Requests:
         if reply["ok"] and reply["go"] == "go":
             if self.draining():
                 return {"ok": True, "go": "draining", "value": "the worker drains"}
-            self.deadlines.give("step", f"step {name}", timeout_s + STEP_GRACE_S)
+            self.deadlines.give("step", f"the time of step {name}", timeout_s + STEP_GRACE_S, of=name)
         return reply
 
     async def on_checkpoint(self, name: str, value: str) -> Reply:
         """Store a step's result."""
-        self.deadlines.clear("step")
+        self.deadlines.clear("step", of=name)
         if len(value.encode()) > LARGEST:
             return {"ok": False, "reason": "too large"}
         return await self._ask(self.attempt.checkpoint, name, value)
+
+    async def on_step_failed(self, name: str, error: str) -> Reply:
+        """A step raised; its workflow may go on without it."""
+        self.deadlines.clear("step", of=name)
+        return await self._ask(self.attempt.record, "step_failed", {"step": name, "error": error})
 
     async def on_record(self, action: str, data: dict[str, Any], fields: dict[str, str] | None = None) -> Reply:
         """Write into the timeline; of the record only `progress`."""
@@ -113,7 +118,7 @@ class Requests:
         self.unknown.add(operation)
         reply = await self._ask(self.attempt.sent, operation, token, description, approval, facts)
         if reply["ok"]:
-            self.deadlines.give("act", f"the act of {operation}", timeout_s + LOOK_S)
+            self.deadlines.give("act", f"the time of {operation}", timeout_s + LOOK_S, of=operation)
         else:
             self.acting.discard(operation)
             self.unknown.discard(operation)
@@ -125,7 +130,7 @@ class Requests:
         if reply["ok"]:
             self.acting.discard(operation)
             self.unknown.discard(operation)
-            self.deadlines.clear("act")
+            self.deadlines.clear("act", of=operation)
         return reply
 
     async def on_prove(self, operation: str, own_lock: str = "") -> Reply:

@@ -130,21 +130,21 @@ class Slot:
             self.draining.set()
 
     async def _ready_child(self) -> Child:
-        await self._warm()
-        assert self._child is not None
-        self._child.attempts += 1
-        return self._child
+        child = await self._warm()
+        child.attempts += 1
+        return child
 
-    async def _warm(self) -> None:
-        """Have a living child that is not due for recycling, started in this, the main thread."""
+    async def _warm(self) -> Child:
+        """A living child that is not due for recycling; a new one is started in this, the main thread."""
         child, settings = self._child, self._place.settings
         if child and child.alive and (child.attempts >= settings.child_attempts or child.age() > settings.child_age_s):
             log().info("child_recycled", attempts=child.attempts)
             await child.quit(settings.close_budget_s)
         if child and child.alive:
-            return
+            return child
         try:
             self._child = await Child.start(self._place.volume)
+            return self._child
         except ChildLost as error:
             log().error("child_failed", error=str(error))
             self.exit = error.exit

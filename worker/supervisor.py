@@ -70,7 +70,7 @@ class Supervisor:
     async def _life(self, number: int) -> int:
         """Start a slot in this, the main thread, and wait for its end."""
         arguments = [sys.executable, "-m", "worker", "slot", "--worker", self.name]
-        popen = subprocess.Popen(
+        popen = subprocess.Popen(  # noqa: ASYNC220 - it has to be spawned by this, the main thread
             [*arguments, "--number", str(number), "--parent", str(os.getpid())], stdin=subprocess.DEVNULL
         )
         self.slots[number] = popen

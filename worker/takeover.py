@@ -1,7 +1,7 @@
-"""Taking over a `sent` that another attempt left: proof that everyone who could act is gone, then the site's time to settle.
+"""Taking over a `sent` that another attempt left: proof that all who could act are gone, then time to settle.
 
-The proof is the kernel's on one machine: the locks of child, driver and browser, taken and given back. Another boot of the
-same machine is proof by itself; another machine needs a report. A clock is never proof.
+The proof is the kernel's on one machine: the locks of child, driver and browser, taken and given back. Another boot
+of the same machine is proof by itself; another machine needs a report. A clock is never proof.
 """
 
 from __future__ import annotations

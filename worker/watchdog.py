@@ -1,7 +1,7 @@
 """The child's watchdog: a thread that ends browser, driver and child when the lease can no longer be trusted.
 
-It is for speed, not for safety: the gate, the locks and the settle time carry promise 3. It runs outside the event loop, so
-that a workflow which blocks the loop cannot stop it, and it reads the parent's messages itself for the same reason.
+It is for speed, not for safety: the gate, the locks and the settle time carry promise 3. It runs outside the event
+loop, so that a workflow which blocks the loop cannot stop it.
 """
 
 from __future__ import annotations

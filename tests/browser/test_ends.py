@@ -164,9 +164,7 @@ async def test_a_frozen_warm_browser_is_killed_instead_of_given_back(
     assert warm.lock is None
 
 
-async def test_a_stopped_driver_leaves_nothing(
-    driver: Driver, browsers: Browsers, options: BrowserOptions
-) -> None:
+async def test_a_stopped_driver_leaves_nothing(driver: Driver, browsers: Browsers, options: BrowserOptions) -> None:
     warm = WarmShell(driver, browsers.for_throw_away(), options)
     await warm.context(Fence(1, 1))
     family = [driver.process, *processes.tree(driver.process)]
@@ -174,3 +172,22 @@ async def test_a_stopped_driver_leaves_nothing(
     await driver.stop(0.5)
     assert not any(processes.is_alive(process) for process in family)
     assert isinstance(locks.prove_gone(driver.volume, driver.lock), Gone)
+
+
+async def test_a_long_path_of_the_attempts_directory_does_not_stop_the_browser(visitor: Visitor) -> None:
+    """Chromium makes a socket in it, whose path has 107 bytes at most."""
+    deep = visitor.options.tmp / ("x" * 120)
+    deep.mkdir()
+    visitor.options = BrowserOptions(tmp=deep, sandbox=visitor.options.sandbox)
+    browser = await visitor.open()
+    assert list(deep.glob("*Chromium*"))
+    assert await browser.close() == "clean"
+
+
+async def test_throw_away_profiles_lie_in_the_attempts_directory(
+    driver: Driver, browsers: Browsers, options: BrowserOptions
+) -> None:
+    warm = WarmShell(driver, browsers.for_throw_away(), options)
+    await warm.context(Fence(1, 1))
+    assert list(options.tmp.glob("playwright_chromium*"))
+    await warm.close(settled=True)

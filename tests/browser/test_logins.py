@@ -61,9 +61,7 @@ async def test_the_login_survives_the_death_of_other_processes(visitor: Visitor,
     else:
         crashed = asyncio.Event()
         browser.on_crash(lambda _: crashed.set())
-        await asyncio.wait(
-            {asyncio.ensure_future(page.goto("chrome://crash")), asyncio.ensure_future(crashed.wait())}
-        )
+        await asyncio.wait({asyncio.ensure_future(page.goto("chrome://crash")), asyncio.ensure_future(crashed.wait())})
     await browser.close()
     default = visitor.profile.user_data / "Default" / "Cookies"
     assert b"shop_remember" in default.read_bytes()
@@ -117,3 +115,23 @@ async def test_a_frozen_browser_does_not_hold_a_barrier_for_ever(visitor: Visito
     with pytest.raises(Exception, match="did not answer"):
         await browser.barrier(seconds=1)
     await browser.kill()
+
+
+async def test_a_session_cookie_that_cannot_be_set_again_is_named_and_stops_no_other(visitor: Visitor) -> None:
+    browser = await visitor.open()
+    await visitor.log_in(browser)
+    await browser.close()
+    kept = visitor.profile.load_session_cookies()
+    visitor.profile.save_session_cookies([{**kept[0], "name": "bad", "domain": ""}, *kept])
+    again = await visitor.open()
+    assert again.preparation.refused_cookies == ("bad",)
+    assert await visitor.cookies(again) == BOTH
+    await again.close()
+
+
+async def test_pages_may_not_queue_requests_for_a_later_browser(visitor: Visitor) -> None:
+    browser = await visitor.open()
+    page = await visitor.log_in(browser)
+    asked = "navigator.permissions.query({name: 'background-sync'}).then(answer => answer.state)"
+    assert await page.evaluate(asked) == "denied"
+    await browser.close()

@@ -90,9 +90,7 @@ async def test_a_first_open_by_a_newer_version_keeps_a_copy(visitor: Visitor) ->
     (visitor.profile.user_data / "Last Version").write_text(f"{older}.0.0.0")
     browser = await visitor.open()
     assert browser.preparation.upgraded_from == older
-    assert (
-        visitor.profile.path / "snapshots" / f"major-{older}" / "user-data" / "Default" / "Cookies"
-    ).exists()
+    assert (visitor.profile.path / "snapshots" / f"major-{older}" / "user-data" / "Default" / "Cookies").exists()
     await browser.close()
 
 

@@ -56,6 +56,7 @@ def wrapped(
     """A run of a wrapper over any program, in a session of its own as Playwright starts browsers."""
     environment = {
         **os.environ,
+        "TMPDIR": str(where.tmp),
         wrapper.PYTHON: getattr(sys, "_base_executable", sys.executable),
         wrapper.BINARY: binary,
         wrapper.PARENT: str(parent or os.getpid()),

@@ -79,7 +79,7 @@ async def place(page: Page, args: OrderArgs, op: Operation, price: str) -> dict[
 
 
 async def find(page: Page, args: OrderArgs, price: str) -> Any:
-    """The order with our reference in the order list, or ABSENT when the list has none; raises when we are logged out."""
+    """The order with our reference in the order list; ABSENT when the list says that it has none."""
     await page.goto(f"{args.shop}/orders?reference={args.reference}")
     if "/login" in page.url:
         await log_in(page, args)
