@@ -22,46 +22,73 @@ IN_DIRECTORY = ("redis_password",)
 class Settings(BaseSettings):
     """Everything that can be set. Durations end in `_s` (seconds); sizes in `_bytes`."""
 
-    model_config = SettingsConfigDict(env_prefix="KOALA_", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="KOALA_", extra="ignore", frozen=True, use_attribute_docstrings=True)
 
     redis_url: str = "redis://127.0.0.1:6379/0"
+    """Where the store is: `redis://host:port/db` or `unix:///path`."""
     redis_password: SecretStr | None = None
+    """The store's password; better `KOALA_REDIS_PASSWORD_FILE`, or a file `redis_password` in the secrets directory."""
     data: Path = Path("/var/lib/koala")
+    """The data volume: profiles, locks, artifacts, temporary files. On a local disk."""
     secrets_dir: Path | None = None
+    """The directory of secrets, a file each, mode 0400."""
     workflows: str = "workflows"
     """Modules that declare workflows, separated by commas or spaces."""
 
     slots: int = Field(2, ge=1, le=64)
+    """Attempts that a worker runs at a time: its browser concurrency."""
     lease_ttl_s: float = Field(15.0, ge=2, le=300)
+    """How long a lease lasts without renewal: what a killed worker's task waits at most."""
     trust_margin_s: float = Field(2.0, ge=0.3)
+    """How much of that its holder does not count on."""
     heartbeat_s: float = Field(2.0, gt=0)
+    """How often a slot says that it lives."""
     step_timeout_s: float = Field(60.0, gt=0)
+    """The time of a step that gives no `timeout` itself."""
     close_budget_s: float = Field(8.0, gt=0)
+    """How long a browser may take to close before it is killed."""
     drain_soft_s: float = Field(60.0, gt=0)
+    """How long a drain waits for an attempt before it parks it; never between `sent` and its settlement."""
     old_holder_wait_s: float = Field(2.0, gt=0)
+    """How soon a task is tried again that waits for an old holder of its profile or effect."""
     child_attempts: int = Field(50, ge=1)
     """Attempts after which a child and its browser are recycled."""
     child_age_s: float = Field(3600.0, gt=0)
+    """Seconds after which they are."""
 
     tick_s: float = Field(0.25, gt=0)
+    """How often the active scheduler promotes and hands over."""
     sweep_s: float = Field(1.0, gt=0)
+    """How often it looks for ended leases, deadlines and lost deliveries."""
     leader_ttl_s: float = Field(6.0, ge=1)
+    """How long a standby waits before it takes over from a scheduler that died."""
     handed_wait_s: float = Field(5.0, gt=0)
+    """How long a task may be handed over without a lease before its delivery counts as lost."""
     backoff_s: float = Field(5.0, ge=0)
+    """The first pause after a failed attempt; it doubles, with jitter."""
     backoff_most_s: float = Field(600.0, ge=0)
+    """The longest such pause."""
 
     keep_tasks_days: float = Field(30, gt=0)
+    """How long ended tasks are kept."""
     keep_ledger_days: float = Field(400, gt=0)
+    """How long the ledger and dedupe keys are kept. Removing a ledger record re-allows its effect."""
     payload_bytes: int = Field(256 * 1024, gt=0)
+    """The largest arguments of a task."""
 
     chromium: Path | None = None
+    """Full Chromium, where it is not found by itself."""
     headless_shell: Path | None = None
+    """The headless shell, likewise; for work without a profile only."""
     browser_sandbox: bool = True
     """Chromium's own sandbox. Running as root needs an explicit `KOALA_BROWSER_SANDBOX=0`."""
     headed: bool = False
+    """Show the browsers; needs a display."""
 
     log_format: str = Field("json", pattern="^(json|text)$")
+    """`json` or `text`."""
     log_level: str = Field("info", pattern="^(debug|info|warning|error|critical)$")
+    """`debug`, `info`, `warning`, `error` or `critical`."""
 
     faults: str = ""
     """Fault points for tests, `point:action` separated by commas. Empty in production."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,12 @@ class BrowserTooLate(KoalaError):
     code = "browser_too_late"
 
 
+class SandboxAsRoot(KoalaError):
+    """Chromium's sandbox does not work as root, and nobody said to do without it."""
+
+    code = "browser_missing"
+
+
 class Teller(Protocol):
     """What the parent is told of an attempt's browser."""
 
@@ -63,7 +70,11 @@ class Engine:
     shell: WarmShell | None = None
 
     async def ready(self, fence: Fence) -> Driver:
-        """The driver, started at the first need."""
+        """The driver, started at the first need. Raises SandboxAsRoot, BrowserFailed."""
+        if self.options.sandbox and os.geteuid() == 0:
+            raise SandboxAsRoot(
+                "as root Chromium has no sandbox: run the worker as another user, or set KOALA_BROWSER_SANDBOX=0"
+            )
         if self.driver is None:
             self.driver = await Driver.start(self.volume, fence, tmp=self.options.tmp)
             self.tell_lock(self.driver.lock.name)

@@ -24,8 +24,9 @@ AWAY = (
     redis.exceptions.TimeoutError,
     redis.exceptions.BusyLoadingError,
 )
-CANNOT_WRITE = ("MISCONF", "OOM ", "READONLY", "NOREPLICAS")
-"""What Redis says while it refuses writes: a full disk, no memory, a replica."""
+FULL = (redis.exceptions.OutOfMemoryError, redis.exceptions.ReadOnlyError)
+CANNOT_WRITE = ("MISCONF", "NOREPLICAS")
+"""What Redis says, besides, while it refuses writes: a full disk, too few replicas."""
 
 
 @contextmanager
@@ -35,14 +36,18 @@ def named() -> Iterator[None]:
         yield
     except DENIED as error:
         raise StoreUnsafe(
-            f"the store refuses the password: {error}. Check KOALA_REDIS_PASSWORD(_FILE)"
+            f"the store refuses the password: {_sentence(error)}. Check KOALA_REDIS_PASSWORD(_FILE)"
         ) from error
     except AWAY as error:
-        raise StoreAway(f"the store does not answer: {error}") from error
+        raise StoreAway(f"the store does not answer: {_sentence(error)}") from error
     except redis.exceptions.ResponseError as error:
-        if any(word in str(error) for word in CANNOT_WRITE):
-            raise StoreAway(f"the store cannot write: {error}") from error
+        if isinstance(error, FULL) or str(error).startswith(CANNOT_WRITE):
+            raise StoreAway(f"the store cannot write: {_sentence(error)}") from error
         raise
+
+
+def _sentence(error: Exception) -> str:
+    return str(error).rstrip(".")
 
 
 class _Pipeline(Pipeline):
