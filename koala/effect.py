@@ -69,7 +69,7 @@ class Effect:
         self._browser = browser
 
     async def perform(self) -> Any:
-        """The receipt. Raises End when the attempt cannot go on: unknown, paused, or waiting for a person or a holder."""
+        """The receipt. Raises End when the attempt cannot go on: unknown, paused, a person or holder awaited."""
         seen = await self._look()
         if seen["state"] == "happened":
             return await self._known(seen)
@@ -82,7 +82,13 @@ class Effect:
             seen = await self._look()
         self._check_approval(seen)
         await self._browser.barrier(always=True)
-        return await self._act()
+        await self._browser.shield(True)
+        try:
+            receipt = await self._act()
+        finally:
+            await self._browser.shield(False)
+        await self._browser.barrier()
+        return receipt
 
     async def _look(self) -> dict[str, Any]:
         return await self._parent.call("look", operation=self._terms.operation, description=self._terms.description)
@@ -139,7 +145,6 @@ class Effect:
         operation = Operation(terms.operation, terms.key, int(gate["try"]))
         receipt = await self._do(operation)
         await self._record(operation, token, receipt)
-        await self._browser.barrier()
         return receipt
 
     def _refused(self, gate: dict[str, Any]) -> End:

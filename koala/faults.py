@@ -58,7 +58,7 @@ def reach(point: str) -> None:
     """Carry out what the plan holds for this point, once."""
     own = _own.get(point)
     action = own or _plan.get(point)
-    if not action or not _dir or not _first(f"{_task}.{point}" if own else point):
+    if not action or not _dir or not _first(_dir, f"{_task}.{point}" if own else point):
         return
     if action == "child":
         if _child:

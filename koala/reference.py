@@ -14,8 +14,9 @@ HEAD = """# Settings and exit codes
 
 Written by `python -m koala.reference`; a test says when it is stale.
 
-Every setting is a variable `KOALA_…`. Each has a twin `KOALA_…_FILE` that names a file with the value (mode 0400, no trailing
-newline); setting both is refused. Durations are seconds. `koala doctor` shows what is in force, secrets as stars.
+Every setting is a variable `KOALA_…`. Each has a twin `KOALA_…_FILE` that names a file with the value (mode 0400,
+no trailing newline); setting both is refused. Durations are seconds. `koala doctor` shows what is in force, secrets as
+stars.
 
 | variable | default | what |
 | --- | --- | --- |
@@ -24,7 +25,8 @@ newline); setting both is refused. Durations are seconds. `koala doctor` shows w
 EXITS = """
 ## Exit codes
 
-A service manager should not restart a program that ended with a code marked *permanent*: something has to be changed first.
+A service manager should not restart a program that ended with a code marked *permanent*: something has to be changed
+first.
 
 | code | name | permanent |
 | --- | --- | --- |

@@ -64,6 +64,10 @@ class Browser(Protocol):
         """Block unsafe HTTP methods to these hosts outside an effect."""
         ...
 
+    async def shield(self, on: bool) -> None:
+        """Have each unsafe request of the act sent once: browsers by themselves send some again."""
+        ...
+
     def acting(self, on: bool) -> None:
         """Say that an effect's act is under way, for the guard."""
         ...
@@ -185,12 +189,17 @@ class Run:
         return bool(seen["approved"])
 
     async def guard(self, *hosts: str) -> None:
-        """For agents that click by themselves: answer unsafe HTTP methods to `hosts` outside an effect with an error."""
+        """For agents that click by themselves: outside an effect, unsafe methods to `hosts` get an error page."""
         await self._browser.guard(hosts)
 
     def secret(self, name: str) -> Secret:
         """A mounted secret; prints as stars, and is removed from everything that is stored. Raises SettingsError."""
         return secret_from(self._facts.secrets_dir, name)
+
+    def has_secret(self, name: str) -> bool:
+        """Whether a secret of that name is mounted."""
+        directory = self._facts.secrets_dir
+        return bool(directory and (directory / names.check("secret", name)).exists())
 
     async def screenshot(self, name: str) -> Path:
         """Save a picture of the page as an artifact of this attempt; returns its path."""

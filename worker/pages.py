@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from playwright.async_api import BrowserContext, Page, Route
+from playwright.async_api import Error as PlaywrightError
 
 from koala.errors import KoalaError
 from koala.fence import Fence
@@ -29,6 +30,7 @@ from worker.locks import LockHeld
 from worker.processes import Process
 from worker.volume import Volume
 
+ACT_MOST_MS = 600_000
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 Death = Literal["", "tab", "browser", "driver"]
 
@@ -128,7 +130,7 @@ class Pages:
         """Set when tab, browser or driver died under the attempt."""
 
     async def page(self) -> Page:
-        """The attempt's page. Raises End (parked) while an old holder has the profile, BrowserFailed, BrowserTooLate."""
+        """The attempt's page. Raises End (parked) while an old holder has the profile, or BrowserTooLate."""
         async with self._opening:
             if self._page is None or self._page.is_closed():
                 self._page = await self._new_page()
@@ -244,6 +246,19 @@ class Pages:
         await self._tell.blocked({"method": route.request.method, "host": host})
         await route.fulfill(status=403, content_type="text/plain; charset=utf-8", body=said)
 
+    async def shield(self, on: bool) -> None:
+        """During an act, have the driver send unsafe requests. Once each: it never sends one again by itself.
+
+        Chromium does, for every method, when a connection that it had used before dies before the first byte of the
+        answer. Only for pages of this context; not for requests that a service worker makes.
+        """
+        if self._context is None:
+            return
+        if on:
+            await self._context.route("**/*", _send_once)
+        elif not self.failed():
+            await self._context.unroute("**/*", _send_once)
+
     def acting(self, on: bool) -> None:
         """An effect's act begins or is over."""
         self._acting = on
@@ -267,6 +282,17 @@ class Pages:
         if self._context and self._engine.shell:
             return "clean" if await self._engine.shell.give_back(self._context, budget_s) else "killed"
         return ""
+
+
+async def _send_once(route: Route) -> None:
+    if route.request.method in SAFE:
+        await route.fallback()
+        return
+    try:
+        response = await route.fetch(max_redirects=0, timeout=ACT_MOST_MS)
+        await route.fulfill(response=response)
+    except PlaywrightError:
+        await route.abort("connectionreset")
 
 
 __all__ = ["BrowserFailed", "BrowserTooLate", "Engine", "Pages", "Teller"]

@@ -37,9 +37,7 @@ app = typer.Typer(
 @app.callback()
 def root(
     context: typer.Context,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show where a fault of Koala itself happened.")
-    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where a fault of Koala itself happened.")] = False,
 ) -> None:
     """Keep browser agents running as a service."""
     failure.debugging = debug

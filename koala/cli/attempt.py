@@ -57,9 +57,7 @@ def gone(
         if first is None:
             raise NotFound(f"task {owner} has no attempt {fence}: `koala task {owner}` lists them")
     said = "reported gone" if first else "was reported gone before; that report stays"
-    answer(
-        {"fence": fence, "task": owner, "first": first}, f"attempt {fence} of task {owner} {said}", as_json
-    )
+    answer({"fence": fence, "task": owner, "first": first}, f"attempt {fence} of task {owner} {said}", as_json)
 
 
 def _owner(store: Store, fence: str) -> str:

@@ -24,9 +24,7 @@ PACE_S = 0.2
 
 
 def drain(
-    worker: Annotated[
-        str, typer.Argument(metavar="[WORKER]", help="A worker's id, as `koala workers` shows it.")
-    ] = "",
+    worker: Annotated[str, typer.Argument(metavar="[WORKER]", help="A worker's id, as `koala workers` shows it.")] = "",
     all_: Annotated[bool, typer.Option("--all", help="Every worker that is there now.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until nothing runs there any more.")] = False,
     timeout: Annotated[
@@ -51,9 +49,7 @@ def drain(
     who = options.who(as_)
     with session() as now:
         names = _workers(now.store, worker)
-        changed = [
-            name for name in names if switches.turn_on(now.store, switches.name("worker", name), who, why_)
-        ]
+        changed = [name for name in names if switches.turn_on(now.store, switches.name("worker", name), who, why_)]
         left = _wait(now.store, names, timeout or None) if wait else _busy(now.store, names)
     ran_out = wait and bool(left)
     record = {"workers": names, "changed": changed, "busy": [seat.public() for seat in left]}

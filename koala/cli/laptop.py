@@ -14,18 +14,14 @@ from koala.errors import InvalidArguments
 def run(
     target: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE:WORKFLOW", help="A file or module, and the workflow in it.", show_default=False
-        ),
+        typer.Argument(metavar="FILE:WORKFLOW", help="A file or module, and the workflow in it.", show_default=False),
     ],
     arg: Annotated[
         list[str] | None, typer.Option("--arg", metavar="NAME=VALUE", help="One argument. Repeatable.")
     ] = None,
     profile: Annotated[str, typer.Option(metavar="NAME", help="The browser identity to run in.")] = "",
     headed: Annotated[bool, typer.Option("--headed", help="Show the browser.")] = False,
-    act: Annotated[
-        bool, typer.Option("--act", help="Carry effects out. Without it they are only rehearsed.")
-    ] = False,
+    act: Annotated[bool, typer.Option("--act", help="Carry effects out. Without it they are only rehearsed.")] = False,
     as_json: options.Json = False,
 ) -> None:
     """Run one workflow here, without the pool, while you write it.

@@ -91,9 +91,7 @@ def listing(columns: Sequence[str], rows: Sequence[Row], width: int = 0) -> Tabl
     names = [column.strip(">…") for column in columns]
     natural = [max([cell_len(name), *(row[at].cell_len for row in cells)]) for at, name in enumerate(names)]
     elastic = [at for at, column in enumerate(columns) if column.endswith("…")]
-    room = (
-        (width or out().width) - GAP * (len(columns) - 1) - sum(natural) + sum(natural[at] for at in elastic)
-    )
+    room = (width or out().width) - GAP * (len(columns) - 1) - sum(natural) + sum(natural[at] for at in elastic)
     widths = dict(zip(elastic, _shared([natural[at] for at in elastic], room), strict=True))
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, GAP - 1, 0, 0))
     for at, (column, name) in enumerate(zip(columns, names, strict=True)):

@@ -72,9 +72,7 @@ def export(name: Name, file: File) -> None:
 
 
 @app.command()
-def delete(
-    name: Name, yes: Annotated[bool, typer.Option("--yes", help="Yes, its logins are lost.")] = False
-) -> None:
+def delete(name: Name, yes: Annotated[bool, typer.Option("--yes", help="Yes, its logins are lost.")] = False) -> None:
     """Delete a profile and its logins.
 
     Example: koala profile delete alice --yes

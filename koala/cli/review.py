@@ -123,9 +123,7 @@ def answer_(
     review_id: ReviewId,
     given: Annotated[str, typer.Argument(metavar="ANSWER", help=" | ".join(Answer), show_default=False)],
     note: Annotated[str, typer.Option(metavar="TEXT", help="What you saw; kept with the answer.")] = "",
-    receipt: Annotated[
-        str, typer.Option(metavar="JSON", help="With happened: the receipt for the task.")
-    ] = "",
+    receipt: Annotated[str, typer.Option(metavar="JSON", help="With happened: the receipt for the task.")] = "",
     as_: options.As = "",
     as_json: options.Json = False,
 ) -> None:

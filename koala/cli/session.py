@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from koala import redaction, settings
 from koala.errors import SettingsError
@@ -20,12 +19,6 @@ class Session:
 
     config: Settings
     store: Store
-
-    @property
-    def address(self) -> str:
-        """The store's address without user and password."""
-        url = self.config.redis_url
-        return url.replace(urlsplit(url).netloc.rpartition("@")[0] + "@", "", 1)
 
 
 @contextmanager
@@ -44,13 +37,12 @@ def session() -> Iterator[Session]:
 
 def configured() -> Settings:
     """The settings; from here on their secrets print as stars. Raises SettingsError."""
-    config = settings.load()
     try:
-        in_url = urlsplit(config.redis_url).password
+        config = settings.load()
     except ValueError as error:
         raise SettingsError(f"KOALA_REDIS_URL is wrong: {error}") from None
-    for value in (config.password, in_url, unquote(in_url or ""), *_mounted(config.secrets_dir)):
-        redaction.know(value or "")
+    for value in _mounted(config.secrets_dir):
+        redaction.know(value)
     return config
 
 

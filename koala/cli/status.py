@@ -20,6 +20,7 @@ from koala.cli.switch import described
 from koala.cli.text import foreign, visible
 from koala.cli.times import ago
 from koala.cli.workers import Seat, seats
+from koala.redaction import address
 from koala.reviews import Question
 from koala.store import SCHEMA
 from koala.switches import Switch
@@ -94,7 +95,7 @@ def gather(now: Session) -> Sight:
     running = list(tasks.many(store, tasks.ids(store, "running", limit=RUNNING)))
     since = store.client.hget(keys.LEADER, "since_ms")
     return Sight(
-        address=now.address,
+        address=address(now.config.redis_url),
         redis=str(store.client.info("server")["redis_version"]),
         counts=tasks.counts(store),
         facts=facts,
@@ -111,8 +112,7 @@ def _last(now: Session, task: Task) -> str:
     """What a task did last, with its progress."""
     rows: Any = now.store.client.xrevrange(keys.timeline(task.id), count=1)
     said = [
-        sentence(timeline.Event(str(id_), int(row["at"]), row["action"], json.loads(row["data"])))
-        for id_, row in rows
+        sentence(timeline.Event(str(id_), int(row["at"]), row["action"], json.loads(row["data"]))) for id_, row in rows
     ]
     progress = json.loads(task.progress) if task.progress else {}
     done = [f"({progress.get('done')} of {progress.get('of')})"] if progress else []

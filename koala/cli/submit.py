@@ -19,6 +19,7 @@ from koala.cli.times import moment, moment_or_span, named
 from koala.cli.watch import verdict, wait
 from koala.errors import InvalidArguments, StoreAway
 from koala.settings import Settings
+from koala.store import OUTAGE
 from koala.tasks import Accepted, Submission
 from koala.why import why
 from koala.workflow import Registry, load
@@ -70,9 +71,11 @@ def submit(
     )  # fmt: skip
     with session() as now:
         accepted = _accept(now, given)
-        _tell(now, accepted, starts, as_json=as_json, waits=wait_)
-        if wait_:
-            raise typer.Exit(_watch(now, accepted, timeout, as_json=as_json))
+        if not wait_:
+            _tell(now, accepted, starts, as_json=as_json)
+            return
+        say(f"{accepted.id} {_known(accepted, starts)}")
+        raise typer.Exit(_watch(now, accepted, timeout, as_json=as_json))
 
 
 def _workflows(config: Settings) -> Registry:
@@ -105,26 +108,29 @@ def _accept(now: Session, given: Submission) -> Accepted:
             )
         except StoreAway as error:
             if last:
-                raise StoreAway(
-                    f"{error}. It may be accepted as {made.id}: see `koala task {made.id}`"
-                ) from error
+                raise StoreAway(f"{error}. It may be accepted as {made.id}: see `koala task {made.id}`") from error
     raise AssertionError("the last try returns or raises")
 
 
-def _tell(now: Session, accepted: Accepted, starts: datetime | None, *, as_json: bool, waits: bool) -> None:
-    task = tasks.get(now.store, accepted.id)
-    known = "that key is known: this is its task" if accepted.existing else "accepted"
-    when = f", starts at {named(starts)}" if starts and not accepted.existing else ""
-    if waits:
-        say(f"{accepted.id} {known}{when}")
-        return
+def _tell(now: Session, accepted: Accepted, starts: datetime | None, *, as_json: bool) -> None:
+    """The id first: it is accepted, whatever becomes of the look that follows."""
+    if not as_json:
+        out().print(accepted.id)
+    try:
+        task = tasks.get(now.store, accepted.id)
+        status, waits_for = task.status, "" if task.ended or starts else f"; {why(now.store, task).text}"
+    except OUTAGE:
+        status, waits_for = "", "; the store does not answer now"
     if as_json:
-        data({"id": accepted.id, "existing": accepted.existing, "status": task.status})
-        return
-    out().print(accepted.id)
-    reason = why(now.store, task)
-    waits_for = "" if when or task.ended else f"; {reason.text}"
-    say(f"{known}, {task.status}{when}{waits_for}")
+        data({"id": accepted.id, "existing": accepted.existing, "status": status})
+    else:
+        say(", ".join(filter(None, (_known(accepted, starts), status))) + waits_for)
+
+
+def _known(accepted: Accepted, starts: datetime | None) -> str:
+    if accepted.existing:
+        return "that key is known: this is its task"
+    return f"accepted, starts at {named(starts)}" if starts else "accepted"
 
 
 def _watch(now: Session, accepted: Accepted, timeout: float, *, as_json: bool) -> int:

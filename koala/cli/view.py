@@ -51,9 +51,7 @@ class Sight:
             "checkpoints": self.checkpoints,
             "effects": [_plain(vars(entry)) for entry in self.effects],
             "attempts_made": self.attempts,
-            "review": _plain({**vars(self.question), "allowed": self.question.allowed})
-            if self.question
-            else None,
+            "review": _plain({**vars(self.question), "allowed": self.question.allowed}) if self.question else None,
             "artifacts": self.artifacts,
         }
 
@@ -73,8 +71,7 @@ def gather(now: Session, task_id: str) -> Sight:
         why=why(store, task),
         events=events,
         checkpoints={
-            str(name): json.loads(text)
-            for name, text in store.client.hgetall(keys.checkpoints(task_id)).items()
+            str(name): json.loads(text) for name, text in store.client.hgetall(keys.checkpoints(task_id)).items()
         },
         effects=ledger.of_task(store, task_id),
         attempts=_attempts(now, task_id),
@@ -132,12 +129,8 @@ def _head(seen: Sight) -> RenderableType:
     task = seen.task
     rows = Table.grid(padding=(0, 2))
     rows.add_row("task", Text(visible(task.id), "bold"))
-    rows.add_row(
-        "workflow", Text(visible(task.kind) + (f" as {visible(task.profile)}" if task.profile else ""))
-    )
-    rows.add_row(
-        "status", Text.assemble((task.status, STATUS_STYLES.get(task.status, "")), visible(_state(seen)))
-    )
+    rows.add_row("workflow", Text(visible(task.kind) + (f" as {visible(task.profile)}" if task.profile else "")))
+    rows.add_row("status", Text.assemble((task.status, STATUS_STYLES.get(task.status, "")), visible(_state(seen))))
     rows.add_row("accepted", f"{local(task.created_ms)}, {span(seen.now_ms - task.created_ms)} ago")
     for name, ms in (("due", task.due_ms if task.status == "later" else 0), ("deadline", task.deadline_ms),
                      ("ended", task.ended_ms)):  # fmt: skip

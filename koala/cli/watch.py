@@ -49,13 +49,14 @@ class Sight:
 def wait(store: Store, task_id: str, timeout_s: float | None) -> Task:
     """The task when it has ended, is in review, or the time is over. A store that is away is waited for.
 
-    On a terminal the view is live; otherwise each event becomes a line. Both go to standard error.
+    On a terminal the view is live; otherwise each event becomes a line. Both go to standard error. Raises StoreAway when
+    the time is over and the store has not answered once.
     """
     end = time.monotonic() + timeout_s if timeout_s else None
-    seen = _look(store, task_id, [])
     try:
+        seen = _first(store, task_id, end)
         with _view(err(), seen) as draw:
-            while not seen.over and (end is None or time.monotonic() < end):
+            while not seen.over and not _over(end):
                 time.sleep(PACE_S)
                 seen = _again(store, seen)
                 draw(seen)
@@ -63,6 +64,20 @@ def wait(store: Store, task_id: str, timeout_s: float | None) -> Task:
         say(f"no longer waiting; the task goes on: `koala task {task_id}`")
         raise
     return seen.task
+
+
+def _over(end: float | None) -> bool:
+    return end is not None and time.monotonic() >= end
+
+
+def _first(store: Store, task_id: str, end: float | None) -> Sight:
+    while True:
+        try:
+            return _look(store, task_id, [])
+        except OUTAGE:
+            if _over(end):
+                raise
+        time.sleep(PACE_S)
 
 
 def verdict(task: Task) -> tuple[int, str]:

@@ -76,9 +76,7 @@ def workers(as_json: options.Json = False) -> None:
         facts = why.look(now.store)
     found = seats(facts)
     if as_json:
-        data(
-            [{"worker": name, "slots": [seat.public() for seat in group]} for name, group in _grouped(found)]
-        )
+        data([{"worker": name, "slots": [seat.public() for seat in group]} for name, group in _grouped(found)])
     elif found:
         out().print(_listed(found, facts.now_ms))
     else:

@@ -18,9 +18,7 @@ class Badge(BaseWorker):
     """RQ's record of a worker. Its loop, signal handlers, maintenance and remote channel stay unused."""
 
     def __init__(self, queue: Queue, name: str) -> None:
-        super().__init__(
-            [queue], name, connection=queue.connection, serializer=JSONSerializer, prepare_for_work=False
-        )
+        super().__init__([queue], name, connection=queue.connection, serializer=JSONSerializer, prepare_for_work=False)
         self.hostname, self.pid = socket.gethostname(), os.getpid()
         self.birth_date = now()
 

@@ -21,9 +21,7 @@ _SEEN_MS = 86_400_000
 
 
 @outages
-def sweep(
-    connection: redis.Redis, queue: str, alive: Callable[[str], bool], *, grace_s: float = GRACE_S
-) -> list[str]:
+def sweep(connection: redis.Redis, queue: str, alive: Callable[[str], bool], *, grace_s: float = GRACE_S) -> list[str]:
     """Remove the jobs that are taken, started or ended at RQ after `alive(job_id)` said no for a grace.
 
     Returns their ids, for the task records to decide what becomes of them; empty when all is well. The grace

@@ -94,14 +94,6 @@ class Seat:
             self._show(pipe)
 
     @outages
-    def give_back(self, delivery: Delivery) -> None:
-        """Put a job that was taken and not started back at the head of its queue. Atomic; may be repeated."""
-        with self._change() as pipe:
-            pipe.lrem(self._queue.intermediate_queue_key, 0, delivery.job_id)
-            pipe.lrem(self._queue.key, 0, delivery.job_id)
-            pipe.lpush(self._queue.key, delivery.job_id)
-
-    @outages
     def leave(self) -> None:
         """Disappear from RQ's workers for good: no later call of this seat makes it appear again.
 

@@ -38,7 +38,6 @@ WRITES: dict[str, Callable[[Redis, Seat], object]] = {
     "heartbeat": lambda _, seat: seat.heartbeat(),
     "started": lambda _, seat: seat.started(JOB),
     "finished": lambda _, seat: seat.finished(JOB),
-    "give back": lambda _, seat: seat.give_back(JOB),
 }
 OTHERS: dict[str, Callable[[Redis, Seat], object]] = {
     "take": lambda _, seat: seat.take(0),
@@ -100,9 +99,7 @@ def test_a_redis_killed_under_a_waiting_seat_is_told_and_the_seat_works_again(
     assert taking.seat.take(2) == JOB
 
 
-def test_all_of_rqs_keys_deleted_under_a_waiting_seat_cost_nothing(
-    own_redis: RedisServer, client: Redis
-) -> None:
+def test_all_of_rqs_keys_deleted_under_a_waiting_seat_cost_nothing(own_redis: RedisServer, client: Redis) -> None:
     taking = Taking(client)
     until(lambda: waits(own_redis), "the seat waits")
     client.delete(*client.keys("rq:*"))
@@ -116,9 +113,7 @@ def test_all_of_rqs_keys_deleted_under_a_waiting_seat_cost_nothing(
     assert not [key for key in client.keys("*") if b"job-1" in key]
 
 
-def test_a_job_pushed_before_redis_was_killed_is_there_afterwards(
-    own_redis: RedisServer, client: Redis
-) -> None:
+def test_a_job_pushed_before_redis_was_killed_is_there_afterwards(own_redis: RedisServer, client: Redis) -> None:
     push(client, QUEUE, "task-1", "job-1")
     own_redis.restart()
     assert Seat(client, QUEUE, "seat").take(0) == JOB

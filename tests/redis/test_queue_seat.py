@@ -45,9 +45,7 @@ def started(client: Redis, seat: Seat) -> Delivery:
 
 def put_foreign(client: Redis, job_id: str, data: bytes) -> None:
     """A job as something else than Koala would enqueue it."""
-    client.hset(
-        f"rq:job:{job_id}", mapping={"data": zlib.compress(data), "origin": QUEUE, "status": "queued"}
-    )
+    client.hset(f"rq:job:{job_id}", mapping={"data": zlib.compress(data), "origin": QUEUE, "status": "queued"})
     client.rpush(LIST, job_id)
 
 
@@ -244,18 +242,6 @@ def test_a_heartbeat_that_is_late_does_not_bring_a_finished_job_back(
     heartbeat.join()
     finish.join()
     assert carried(rq_client, QUEUE).started == set()
-
-
-def test_a_job_given_back_is_the_next_one_again(rq_client: Redis) -> None:
-    push(rq_client, QUEUE, "task-1", "job-1")
-    push(rq_client, QUEUE, "task-2", "job-2")
-    seat = Seat(rq_client, QUEUE, "seat")
-    delivery = take(seat)
-    seat.give_back(delivery)
-    seat.give_back(delivery)
-    assert rq_client.lrange(LIST, 0, -1) == [b"job-1", b"job-2"]
-    assert carried(rq_client, QUEUE).taken == set()
-    assert take(seat) == delivery
 
 
 def test_a_seat_that_left_is_nowhere(rq_client: Redis) -> None:

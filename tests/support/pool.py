@@ -52,7 +52,8 @@ class Pool:
     _tokens: Any = field(default_factory=itertools.count)
 
     def submit(self, profile: str = "", *, workflow: str = "shop", **more: Any) -> Task:
-        """Accept a task of `shop@1`."""
+        """Accept a task of `shop@1`; ids sort by the order of submission."""
+        more.setdefault("id", f"task-{next(self._tokens):06}")
         given = Submission(workflow, 1, {"n": 1}, profile=profile, **more)
         return self.task(tasks.submit(self.store, given).id)
 

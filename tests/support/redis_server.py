@@ -24,9 +24,7 @@ class RedisServer:
     """
 
     def __init__(self) -> None:
-        self.home = Path(
-            tempfile.mkdtemp(prefix="koala-redis-")
-        )  # short: a socket's path has 107 bytes at most
+        self.home = Path(tempfile.mkdtemp(prefix="koala-redis-"))  # short: a socket's path has 107 bytes at most
         self.socket = self.home / "redis.sock"
         self.port = _free_port()
         self._process: subprocess.Popen[bytes] | None = None

@@ -1,0 +1,192 @@
+"""The nine faults of the demo."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+
+import psutil
+
+from demo import plan, processes, story, victims
+from demo.fault import MOST_CRASHES, Fault, Scene, names
+from demo.pool import Program
+from demo.sight import Running, Sight
+from demo.story import Moment
+from demo.victims import Part
+from koala.clock import wall_ms
+
+LONGEST_FREEZE_S = 4 * plan.TTL_S
+
+
+def all_faults(scene: Scene) -> list[Fault]:
+    """All nine, in the order in which they are told about."""
+    first: list[Fault] = [
+        PartKilled(scene, Part.RENDERER, Moment.LOOKING),
+        PartKilled(scene, Part.BROWSER, Moment.ORDERED),
+        PartKilled(scene, Part.HOST, Moment.ORDERED),
+        PartKilled(scene, Part.DRIVER, Moment.ORDERING),
+    ]
+    redis = RedisKilled(scene, after=first)
+    worker = WorkerKilled(scene, after=[redis])
+    scheduler = SchedulerKilled(scene, after=[redis])
+    frozen = WorkerFrozen(scene, after=[worker, scheduler])
+    return [*first, redis, worker, scheduler, frozen]
+
+
+class PartKilled(Fault):
+    """SIGKILL of one process below a slot: a tab, its browser, its driver, or the browser host itself."""
+
+    def __init__(self, scene: Scene, part: Part, moment: Moment) -> None:
+        super().__init__(scene, f"{part} kill", wants=[moment])
+        self._part = part
+
+    def strike(self, sight: Sight) -> str:
+        for victim in self.candidates(sight):
+            process = victims.find(self._part, victim)
+            if process is None or not processes.kill(process):
+                continue
+            self.hits = self.scene.still_running([victim])
+            if self.hits:
+                return f"killed the {self._part} of {victim.work.label}, {victim.moment}"
+        return ""
+
+    def spoiled(self, sight: Sight) -> bool:
+        return self.went_on_ms(sight) is None and all(
+            story.unharmed(sight.events[hit.work.label], hit.fence) for hit in self.hits
+        )
+
+
+class RedisKilled(Fault):
+    """SIGKILL of the store, under running attempts; started again a second later."""
+
+    def __init__(self, scene: Scene, *, after: Sequence[Fault]) -> None:
+        super().__init__(scene, "Redis kill", wants=[Moment.ORDERING, Moment.ORDERED], after=after)
+        self._start_at = 0.0
+        self._gone_ms = 0
+
+    def strike(self, sight: Sight) -> str:
+        if not self.candidates(sight):
+            return ""
+        self.hits = list(sight.running)
+        self.scene.pool.redis.kill()
+        self._gone_ms = wall_ms()
+        self._start_at = time.monotonic() + plan.OUTAGE_S
+        return f"killed Redis while {names(self.hits)} ran; it is back in {plan.OUTAGE_S:g} s"
+
+    def mended(self, sight: Sight) -> bool:
+        if self._start_at and time.monotonic() >= self._start_at:
+            self.scene.pool.redis.start()
+            self._start_at = 0.0
+        return not self._start_at
+
+    def went_on_ms(self, sight: Sight) -> int | None:
+        later = [event.at_ms for events in sight.events.values() for event in events if event.at_ms > self._gone_ms]
+        return min(later, default=None)
+
+    def epilogue(self) -> str:
+        return "the first write was accepted again"
+
+
+class SchedulerKilled(Fault):
+    """SIGKILL of the active scheduler; a new one is started, which is the standby from now on."""
+
+    def __init__(self, scene: Scene, *, after: Sequence[Fault]) -> None:
+        super().__init__(scene, "scheduler kill", after=after)
+        self._pid = 0
+
+    def strike(self, sight: Sight) -> str:
+        active = next((one for one in self.scene.pool.schedulers if one.alive and one.pid == sight.leader_pid), None)
+        if active is None:
+            return ""
+        self._pid = active.pid
+        active.kill()
+        standby = self.scene.pool.add_scheduler()
+        return f"killed {active.name}, the active one; {standby.name} joins as a standby"
+
+    def went_on_ms(self, sight: Sight) -> int | None:
+        changed = sight.leader_pid not in (0, self._pid) and sight.leader_since_ms >= self.struck_ms
+        return sight.leader_since_ms if changed else None
+
+    def epilogue(self) -> str:
+        return "the standby had taken over"
+
+
+class _WorkerFault(Fault):
+    """Something that happens to a whole worker with everything below it."""
+
+    def victims(self, sight: Sight) -> list[tuple[Program, list[Running]]]:
+        """Workers in work that may be hit, the dearest first, with their attempts."""
+        found: dict[str, list[Running]] = {}
+        for one in self.candidates(sight):
+            found.setdefault(one.worker, [hit for hit in sight.running if hit.worker == one.worker])
+        alive = {worker.name: worker for worker in self.scene.pool.workers if worker.alive}
+        fit = [name for name, hits in found.items() if name in alive and all(hit.crashes <= MOST_CRASHES for hit in hits)]
+        return [(alive[name], found[name]) for name in fit]
+
+
+class WorkerKilled(_WorkerFault):
+    """SIGKILL of a worker's supervisor and everything below it; a new worker is started."""
+
+    def __init__(self, scene: Scene, *, after: Sequence[Fault]) -> None:
+        super().__init__(scene, "worker kill", wants=[Moment.ORDERED, Moment.ORDERING], after=after)
+
+    def strike(self, sight: Sight) -> str:
+        for worker, running in self.victims(sight)[:1]:
+            worker.kill()
+            self.scene.pool.end_orphans()
+            self.hits = self.scene.still_running(running)
+            new = self.scene.pool.add_worker()
+            if self.hits:
+                return f"killed {worker.name} with {names(self.hits, moments=True)}; {new.name} starts"
+        return ""
+
+
+class WorkerFrozen(_WorkerFault):
+    """SIGSTOP of a worker and everything below it until its leases have run out and others have its tasks; then SIGCONT."""
+
+    def __init__(self, scene: Scene, *, after: Sequence[Fault]) -> None:
+        super().__init__(scene, "worker freeze", wants=[Moment.ORDERING, Moment.ORDERED], after=after)
+        self._frozen: list[psutil.Process] = []
+        self._worker = ""
+        self._since = 0.0
+        self.frozen_s = 0.0
+
+    def ready(self, sight: Sight) -> bool:
+        """Another worker has to be there to take over."""
+        return len({seat.worker for seat in sight.seats if seat.accepting and seat.worker}) >= plan.WORKERS
+
+    def strike(self, sight: Sight) -> str:
+        for worker, running in self.victims(sight)[:1]:
+            self._worker, self._since = worker.name, time.monotonic()
+            self._frozen = processes.freeze(worker.pid)
+            self.hits = self.scene.still_running(running)
+            if self.hits:
+                return f"froze {worker.name} with {names(self.hits, moments=True)}"
+            self.thaw()
+        return ""
+
+    def mended(self, sight: Sight) -> bool:
+        if self._frozen and self._is_due(sight):
+            self.frozen_s = time.monotonic() - self._since
+            told = "its leases have ended" if self._taken(sight) else "although nobody has taken its tasks"
+            self.thaw()
+            self.scene.say(f"thawed {self._worker} after {self.frozen_s:.1f} s: {told}")
+        return not self._frozen
+
+    def thaw(self) -> None:
+        """Let everything go on. Nothing when nothing is frozen."""
+        processes.thaw(self._frozen)
+        self._frozen = []
+
+    @property
+    def frozen(self) -> str:
+        """The worker that is frozen now; empty when none is."""
+        return self._worker if self._frozen else ""
+
+    def _is_due(self, sight: Sight) -> bool:
+        seconds = time.monotonic() - self._since
+        return seconds >= LONGEST_FREEZE_S or (seconds >= plan.FREEZE_S and self._taken(sight))
+
+    def _taken(self, sight: Sight) -> bool:
+        return all(story.lost(sight.events[hit.work.label], hit.fence) for hit in self.hits)

@@ -1,0 +1,1 @@
+"""The Roundup issue tracker: an example of adapting Koala to a real site that nobody here wrote."""
