@@ -40,7 +40,7 @@ class Scene:
 
 
 class Fault(ABC):
-    """Waits until the faults of `after` have struck, then for a victim in work; over when work has gone on.
+    """Waits until the faults of `after` are over, then for a victim in work; over when work has gone on.
 
     `wants` are the moments of an attempt that it is meant for, the dearest first.
     """
@@ -51,6 +51,7 @@ class Fault(ABC):
         self.hits: list[Running] = []
         self.struck_ms = 0
         self.seconds: float | None = None
+        self.did = ""
         self._wants = tuple(wants)
         self._after = tuple(after)
         self._waits_since = 0.0
@@ -65,15 +66,15 @@ class Fault(ABC):
         """Whether it was carried out and work has gone on."""
         return self.seconds is not None
 
-    def tick(self, sight: Sight) -> None:
-        """Do what can be done now. Short; strikes at most once."""
-        if self.over or not all(fault.struck for fault in self._after):
-            return
+    def tick(self, sight: Sight) -> bool:
+        """Do what can be done now; short. Whether it struck: then what was seen before is no longer true."""
+        if self.over or not all(fault.over for fault in self._after):
+            return False
         self._waits_since = self._waits_since or time.monotonic()
         if self.struck:
             self._follow(sight)
-        elif not sight.away and self.ready(sight):
-            self._try(sight)
+            return False
+        return not sight.away and self.ready(sight) and self._try(sight)
 
     def ready(self, sight: Sight) -> bool:
         """Whether the pool is in a state for it."""
@@ -105,18 +106,17 @@ class Fault(ABC):
         """Orders in a moment that will do by now, the dearest first; those that were hit before come last."""
         waited = time.monotonic() - self._waits_since
         moments = AT_WORK if waited > PATIENCE_S else self._wants
-        fit = [
-            one for one in sight.running if one.work.order and one.moment in moments and one.crashes <= MOST_CRASHES
-        ]
+        fit = [one for one in sight.running if one.work.order and one.moment in moments and one.crashes <= MOST_CRASHES]
         return sorted(fit, key=lambda one: (one.work.label in self.scene.spared, moments.index(one.moment)))
 
-    def _try(self, sight: Sight) -> None:
+    def _try(self, sight: Sight) -> bool:
         at = wall_ms()
-        did = self.strike(sight)
-        if did:
+        self.did = self.strike(sight)
+        if self.did:
             self.struck_ms = at
             self.scene.spared |= {hit.work.label for hit in self.hits}
-            self.scene.say(did)
+            self.scene.say(self.did)
+        return self.struck
 
     def _follow(self, sight: Sight) -> None:
         mended = self.mended(sight)
@@ -124,7 +124,7 @@ class Fault(ABC):
             return
         if self.spoiled(sight):
             self.scene.say(f"that {self.name} came too late for {names(self.hits)}: once more")
-            self.hits, self.struck_ms = [], 0
+            self.hits, self.struck_ms, self.did = [], 0, ""
             return
         at = self.went_on_ms(sight)
         if mended and at is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 
@@ -30,7 +29,7 @@ def all_faults(scene: Scene) -> list[Fault]:
     redis = RedisKilled(scene, after=first)
     worker = WorkerKilled(scene, after=[redis])
     scheduler = SchedulerKilled(scene, after=[redis])
-    frozen = WorkerFrozen(scene, after=[worker, scheduler])
+    frozen = WorkerFrozen(scene, worker, after=[redis])
     return [*first, redis, worker, scheduler, frozen]
 
 
@@ -121,7 +120,9 @@ class _WorkerFault(Fault):
         for one in self.candidates(sight):
             found.setdefault(one.worker, [hit for hit in sight.running if hit.worker == one.worker])
         alive = {worker.name: worker for worker in self.scene.pool.workers if worker.alive}
-        fit = [name for name, hits in found.items() if name in alive and all(hit.crashes <= MOST_CRASHES for hit in hits)]
+        fit = [
+            name for name, hits in found.items() if name in alive and all(hit.crashes <= MOST_CRASHES for hit in hits)
+        ]
         return [(alive[name], found[name]) for name in fit]
 
 
@@ -143,18 +144,23 @@ class WorkerKilled(_WorkerFault):
 
 
 class WorkerFrozen(_WorkerFault):
-    """SIGSTOP of a worker and everything below it until its leases have run out and others have its tasks; then SIGCONT."""
+    """SIGSTOP of a worker and everything below it until its tasks have been taken from it; then SIGCONT."""
 
-    def __init__(self, scene: Scene, *, after: Sequence[Fault]) -> None:
+    def __init__(self, scene: Scene, kill: Fault, *, after: Sequence[Fault]) -> None:
         super().__init__(scene, "worker freeze", wants=[Moment.ORDERING, Moment.ORDERED], after=after)
+        self._kill = kill
         self._frozen: list[psutil.Process] = []
         self._worker = ""
         self._since = 0.0
         self.frozen_s = 0.0
 
     def ready(self, sight: Sight) -> bool:
-        """Another worker has to be there to take over."""
-        return len({seat.worker for seat in sight.seats if seat.accepting and seat.worker}) >= plan.WORKERS
+        """When the killed worker has been replaced: somebody has to be there who takes over."""
+        there = {seat.worker for seat in sight.seats if seat.accepting and self._lives(seat.worker)}
+        return self._kill.struck and len(there) >= plan.WORKERS
+
+    def _lives(self, name: str) -> bool:
+        return any(worker.name == name and worker.alive for worker in self.scene.pool.workers)
 
     def strike(self, sight: Sight) -> str:
         for worker, running in self.victims(sight)[:1]:

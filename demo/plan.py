@@ -37,9 +37,7 @@ class Work:
 
 def logins(shop: str) -> list[Work]:
     """What makes the profiles ready."""
-    return [
-        Work(f"login {user}", "shop.login", {"shop": shop, "user": user}, profile=user) for user in PROFILES
-    ]
+    return [Work(f"login {user}", "shop.login", {"shop": shop, "user": user}, profile=user) for user in PROFILES]
 
 
 def orders(shop: str) -> list[Work]:
@@ -59,9 +57,7 @@ def _order(shop: str, user: str, number: int, sku: str) -> Work:
 
 def news(shop: str) -> list[Work]:
     """Work without a profile."""
-    return [
-        Work(f"news {number}", "shop.news", {"shop": shop, "n": number}) for number in range(1, NEWS + 1)
-    ]
+    return [Work(f"news {number}", "shop.news", {"shop": shop, "n": number}) for number in range(1, NEWS + 1)]
 
 
 def manners() -> dict[str, Any]:

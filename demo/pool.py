@@ -110,16 +110,16 @@ class Pool:
                 processes.kill_all(processes.tree(child.pid))
         processes.reap_orphans(known)
 
-    def stop(self) -> None:
-        """Drain the workers, then end the rest. What does not end in time is left to `processes.end_all_below_us`."""
+    def stop(self) -> list[str]:
+        """Drain the workers, then end the rest. Says what did not end in time; that is left as it is."""
         programs = [*self.workers, *self.schedulers]
         for program in programs:
             program.terminate()
         deadline = time.monotonic() + DRAIN_S
-        for program in programs:
-            program.wait(deadline - time.monotonic())
+        late = [program.name for program in programs if not program.wait(deadline - time.monotonic())]
         self.shop.stop()
         self.redis.stop()
+        return [f"{name} did not end within {DRAIN_S:g} s of being asked" for name in late]
 
     def _program(self, name: str, module: str) -> Program:
         ours = {name: value for name, value in os.environ.items() if name in KEPT or not name.startswith("KOALA_")}

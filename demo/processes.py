@@ -114,7 +114,7 @@ def reap_orphans(known: Iterable[int] = ()) -> None:
 
 
 def leftovers(home: Path) -> list[psutil.Process]:
-    """Living processes, whoever started them, that work in this directory: named by their arguments, settings or cwd."""
+    """Living processes, whoever started them, that name this directory: in arguments, environment or cwd."""
     mark = str(home)
     return [process for process in psutil.process_iter() if process.pid != os.getpid() and _works_in(process, mark)]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -39,7 +38,9 @@ class View:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.rest()
 
     @property
@@ -127,8 +128,3 @@ def _does(running: Running | None, frozen: bool) -> Text:
     again = f", attempt {running.number}" if running.number > 1 else ""
     moment = running.moment if running.work.order else ""
     return Text.assemble(running.work.label, (f"  {moment}{again}", "dim"))
-
-
-def shown(lines: Sequence[RenderableType]) -> Group:
-    """Several things below each other."""
-    return Group(*lines)

@@ -52,9 +52,7 @@ class Attempt:
 
     def checkpoint(self, name: str, value: str) -> Reply:
         """Store a step's result (JSON). The first value stays. Refusal: stale."""
-        return self._run(
-            "checkpoint", [*self._record, keys.checkpoints(self.task.id)], self.fence, name, value
-        )
+        return self._run("checkpoint", [*self._record, keys.checkpoints(self.task.id)], self.fence, name, value)
 
     def record(self, action: str, data: dict[str, Any], fields: dict[str, str] | None = None) -> Reply:
         """Write a line into the timeline, and the field `progress` into the record. Refusal: stale."""
@@ -72,16 +70,12 @@ class Attempt:
                 keys.lease(self.task.resource),
                 keys.task(owner or self.task.id),
             ]
-            reply = self._run(
-                "effect_look", own, self.fence, self.task.id, operation, digest, description, owner
-            )
+            reply = self._run("effect_look", own, self.fence, self.task.id, operation, digest, description, owner)
             if reply["ok"] or reply["reason"] != "moved":
                 return reply
             owner = reply["owner"]
 
-    def sent(
-        self, operation: str, token: str, description: str, approval: bool, facts: dict[str, Any]
-    ) -> Reply:
+    def sent(self, operation: str, token: str, description: str, approval: bool, facts: dict[str, Any]) -> Reply:
         """Pass the gate for one act; `facts` name the locks K, D, B and the machine. Idempotent by `token`.
 
         Refusals: stale, token, status, epoch, wanted, attempts, bound, state, description, paused, approval.
@@ -130,9 +124,7 @@ class Attempt:
         ]
         how = "receipt" if token else "confirm"
         quiet_flag = "1" if quiet else ""
-        return self._run(
-            "effect_settle", own, self.fence, operation, try_, token, outcome, quiet_flag, receipt, how
-        )
+        return self._run("effect_settle", own, self.fence, operation, try_, token, outcome, quiet_flag, receipt, how)
 
     def profile(self, fields: dict[str, Any]) -> Reply:
         """Note what was learned about the profile. Refusal: stale."""

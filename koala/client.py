@@ -68,9 +68,7 @@ def submit(
     )
     opened = store or open_store(config.redis_url, config.password)
     try:
-        return tasks.submit(
-            opened, given, payload_bytes=config.payload_bytes, dedupe_days=config.keep_ledger_days
-        )
+        return tasks.submit(opened, given, payload_bytes=config.payload_bytes, dedupe_days=config.keep_ledger_days)
     finally:
         if store is None:
             opened.close()

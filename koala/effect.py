@@ -80,6 +80,8 @@ class Effect:
             if receipt is not ABSENT:
                 return receipt
             seen = await self._look()
+        if seen.get("rehearsal"):
+            raise await self._rehearsed(seen)
         self._check_approval(seen)
         await self._browser.barrier(always=True)
         await self._browser.shield(True)
@@ -101,6 +103,22 @@ class Effect:
                 data={"operation": self._terms.operation, "of": seen["owner"]},
             )
         return json.loads(seen["receipt"])
+
+    async def _rehearsed(self, seen: dict[str, Any]) -> End:
+        """Say what would be done and what `confirm` sees now, and end before the gate, which is closed."""
+        terms = self._terms
+        found = await self._look_once(Operation(terms.operation, terms.key, int(seen["try"])))
+        looked = "absent" if found is ABSENT else "happened"
+        if found is UNSEEN:
+            looked = "cannot tell" if terms.confirm else "none"
+        data = {
+            "operation": terms.operation,
+            "description": json.loads(terms.description),
+            "approval": bool(terms.approval and not seen["approved"]),
+            "confirm": looked,
+        }
+        await self._parent.call("record", action="effect_rehearsed", data=data)
+        return End("parked", f"rehearsed: {terms.operation} would be done here")
 
     def _check_approval(self, seen: dict[str, Any]) -> None:
         if not self._terms.approval or seen["approved"]:
@@ -151,7 +169,7 @@ class Effect:
         reason = gate["reason"]
         if reason == "attempts":
             return End("failed", f"{self._terms.operation} did not happen, and no attempt is left to do it again")
-        if reason in ("paused", "wanted", "draining"):
+        if reason in ("paused", "wanted", "draining", "rehearsal"):
             return End("parked", f"the gate is closed: {gate.get('switch') or gate.get('wanted') or reason}")
         return End("crashed", f"the gate refused {self._terms.operation}: {reason}")
 

@@ -8,7 +8,7 @@ from koala import keys
 from koala.store import Store
 
 EXAMINE = 2000
-"""Lanes looked at in one go: the best ones, and when all of those wait, as many of the others, in turn over the calls."""
+"""Lanes looked at in one go: the best, and when all of those wait as many of the others, in turn over the calls."""
 
 
 @dataclass(frozen=True)

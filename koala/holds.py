@@ -36,9 +36,7 @@ def take(store: Store, profile: str, who: str, token: str, terms: Terms) -> Leas
     own = [keys.lease(resource), keys.LEASES, keys.FENCE, keys.HOLD, keys.EPOCH]
     reply = store.run("hold", own, token, terms.ttl_ms, resource, who)
     if not reply["ok"]:
-        return Busy(
-            reply["reason"], reply.get("fence", ""), reply.get("task", ""), reply.get("worker", "")
-        )
+        return Busy(reply["reason"], reply.get("fence", ""), reply.get("task", ""), reply.get("worker", ""))
     left_s = (reply["expires_ms"] - reply["now_ms"]) / 1000
     return Lease(reply["fence"], resource, reply["expires_ms"], asked_at + left_s - terms.margin_s)
 

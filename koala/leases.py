@@ -47,7 +47,8 @@ def acquire(
 ) -> Lease | str:
     """Take the lease for one attempt, atomically; the reason of the refusal otherwise.
 
-    Reasons: status, held, paused, epoch, hold. The same token again gives the same lease. `facts` (machine, boot, pid) are kept with the attempt.
+    Reasons: status, held, paused, epoch, hold. The same token again gives the same lease. `facts` (machine, boot, pid)
+    are kept with the attempt.
     """
     asked_at = boottime()
     own = [
@@ -71,18 +72,14 @@ def acquire(
     )
     if not reply["ok"]:
         return str(reply["reason"])
-    left_s = (
-        reply["expires_ms"] - reply["now_ms"]
-    ) / 1000  # less than the TTL when the token was known already
+    left_s = (reply["expires_ms"] - reply["now_ms"]) / 1000  # less than the TTL when the token was known already
     return Lease(reply["fence"], task.resource, reply["expires_ms"], asked_at + left_s - terms.margin_s)
 
 
 def renew(store: Store, lease: Lease, terms: Terms) -> Lease | None:
     """Lengthen a lease that is still held; None when it has ended, for ever."""
     asked_at = boottime()
-    reply = store.run(
-        "renew", [keys.lease(lease.resource), keys.LEASES], lease.fence, terms.ttl_ms, lease.resource
-    )
+    reply = store.run("renew", [keys.lease(lease.resource), keys.LEASES], lease.fence, terms.ttl_ms, lease.resource)
     if not reply["ok"]:
         return None
     return Lease(lease.fence, lease.resource, reply["expires_ms"], terms.trust(asked_at))

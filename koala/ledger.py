@@ -52,11 +52,10 @@ def _mapping(items: dict[Any, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    nameless = type(value).__str__ is object.__str__ and type(value).__repr__ is object.__repr__
+    kind: Any = type(value)
+    nameless = kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
     if nameless or isinstance(value, (set, frozenset)):
-        raise TypeError(
-            f"a description cannot hold a {type(value).__name__}: use text, numbers, lists and dicts"
-        )
+        raise TypeError(f"a description cannot hold a {type(value).__name__}: use text, numbers, lists and dicts")
     return json.dumps(unicodedata.normalize("NFC", str(value)), ensure_ascii=False)
 
 
@@ -81,7 +80,7 @@ class Entry:
 
 def entry(store: Store, operation_: str) -> Entry | None:
     """One effect's record; None when it was never planned."""
-    record = store.client.hgetall(keys.effect(operation_))
+    record = store.hash(keys.effect(operation_))
     if not record:
         return None
     return Entry(
@@ -104,9 +103,7 @@ def of_task(store: Store, task_id: str) -> list[Entry]:
 
 def open_of_task(store: Store, task_id: str) -> dict[str, dict[str, Any]]:
     """A task's effects that are `sent`: operation to try, fence, locks and machine."""
-    return {
-        str(name): json.loads(text) for name, text in store.client.hgetall(keys.open_effects(task_id)).items()
-    }
+    return {name: json.loads(text) for name, text in store.hash(keys.open_effects(task_id)).items()}
 
 
 def forget(store: Store, older_than_ms: int, limit: int = 200) -> int:
@@ -128,7 +125,7 @@ def forget(store: Store, older_than_ms: int, limit: int = 200) -> int:
 
 
 def locks_in_use(store: Store) -> set[str]:
-    """The lock files that some open `sent` names: whoever removes one makes its proof impossible. Walks the keys; slow."""
+    """The lock files that some open `sent` names: removing one makes its proof impossible. Walks the keys; slow."""
     names: set[str] = set()
     for key in store.client.scan_iter(match=keys.open_effects("*"), count=1000):
         for text in store.client.hvals(str(key)):

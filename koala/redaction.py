@@ -56,9 +56,7 @@ def know(value: str) -> None:
 
 
 def _forms(value: str) -> set[str]:
-    quoted = {quote(value, safe=safe, errors="replace") for safe in ("", "/")} | {
-        quote_plus(value, errors="replace")
-    }
+    quoted = {quote(value, safe=safe, errors="replace") for safe in ("", "/")} | {quote_plus(value, errors="replace")}
     lower = {re.sub("%[0-9A-F]{2}", lambda code: code[0].lower(), text) for text in quoted}
     escaped = {json.dumps(value, ensure_ascii=ascii_)[1:-1] for ascii_ in (True, False)}
     return {value, *quoted, *lower, *escaped, repr(value)[1:-1], html.escape(value)}
@@ -68,7 +66,7 @@ def address(url: str) -> str:
     """A URL for people to read: the user and password in it as stars."""
     scheme, mark, rest = url.partition("://")
     before, at, after = rest.rpartition("@")
-    return f"{scheme}{mark}{STARS}@{after}" if at and "?" not in before else url
+    return f"{scheme}{mark}{STARS}@{after}" if at and "?" not in before and rest[0] != "/" else url
 
 
 def redact(text: str) -> str:
@@ -83,7 +81,5 @@ def secret_from(directory: Path | None, name: str) -> Secret:
     from koala.settings import read_secret
 
     if directory is None:
-        raise SettingsError(
-            f"no secrets directory: set KOALA_SECRETS_DIR and put a file {name} into it, mode 0400"
-        )
+        raise SettingsError(f"no secrets directory: set KOALA_SECRETS_DIR and put a file {name} into it, mode 0400")
     return Secret(read_secret(directory / names.check("secret", name)))

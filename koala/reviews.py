@@ -84,7 +84,8 @@ WHY_NOT = {
     "status": "its task is not in review any more",
     "try": "the effect has been tried again since this question was asked",
     "kind": "that answer does not fit this kind of question",
-    "quiet": "the old attempt is not proved gone, or the site has not settled: answer `look again`, and a new question follows",
+    "quiet": "the old attempt is not proved gone, or the site has not settled: answer `look again`, "
+    "and a new question follows",
     "state": "the ledger has settled this effect already",
 }
 

@@ -8,15 +8,11 @@ from koala import keys
 from koala.store import Store, to_lua
 
 
-def heartbeat(
-    store: Store, slot: str, ttl_s: float, fields: dict[str, Any], runs: list[str], work_class: str
-) -> int:
+def heartbeat(store: Store, slot: str, ttl_s: float, fields: dict[str, Any], runs: list[str], work_class: str) -> int:
     """Say that a slot lives, for `ttl_s`; returns the store's time in ms."""
     texts = {name: str(value) for name, value in fields.items()}
     own = [keys.slot(slot), keys.SLOTS, keys.work_class(work_class)]
-    reply = store.run(
-        "slot", own, slot, int(ttl_s * 1000), to_lua({**texts, "class": work_class}), to_lua(runs)
-    )
+    reply = store.run("slot", own, slot, int(ttl_s * 1000), to_lua({**texts, "class": work_class}), to_lua(runs))
     return int(reply["now_ms"])
 
 

@@ -45,12 +45,10 @@ def turn_off(store: Store, switch: str) -> bool:
 
 def all_on(store: Store) -> dict[str, Switch]:
     """Every switch that is on, by name."""
-    rows = store.client.hgetall(keys.SWITCHES)
+    rows = store.hash(keys.SWITCHES)
     return {switch: Switch(switch, **json.loads(text)) for switch, text in rows.items()}
 
 
 def pausing(on: dict[str, Switch], workflow: str, profile: str) -> Switch | None:
     """The switch that holds a task of this workflow and profile, None when none does."""
-    return (
-        on.get(POOL) or on.get(f"workflow:{workflow}") or (on.get(f"profile:{profile}") if profile else None)
-    )
+    return on.get(POOL) or on.get(f"workflow:{workflow}") or (on.get(f"profile:{profile}") if profile else None)

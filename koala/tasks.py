@@ -106,7 +106,7 @@ def from_record(record: dict[str, str]) -> Task:
 
 def get(store: Store, task_id: str) -> Task:
     """Read a task. Raises NotFound."""
-    record = store.client.hgetall(keys.task(task_id))
+    record = store.hash(keys.task(task_id))
     if not record:
         raise NotFound(f"there is no task {task_id!r}: `koala tasks` lists them")
     return from_record(record)
@@ -136,12 +136,11 @@ class Accepted:
     existing: bool
 
 
-def submit(
-    store: Store, given: Submission, *, payload_bytes: int = 256 * 1024, dedupe_days: float = 400
-) -> Accepted:
-    """Make a task durable. Atomic; the same `id` or `dedupe` again makes none. Raises PayloadTooLarge, Refused, StoreAway.
+def submit(store: Store, given: Submission, *, payload_bytes: int = 256 * 1024, dedupe_days: float = 400) -> Accepted:
+    """Make a task durable. Atomic; the same `id` or `dedupe` again makes none.
 
-    After StoreAway the task may be there: submit again with the same id.
+    Raises PayloadTooLarge, Refused, InvalidName and StoreAway. After StoreAway the task may be there: submit again with
+    the same id.
     """
     args = json.dumps(given.args, separators=(",", ":"), ensure_ascii=False)
     size = len(args.encode(errors="replace"))
@@ -181,7 +180,7 @@ def submit(
 
 
 def cancel(store: Store, task_id: str, who: str, why: str = "") -> bool:
-    """End a task. Returns whether it ended at once; otherwise it ends at its next step or when its effect is settled."""
+    """End a task; whether it ended at once. If not, it ends at its next step, or when its effect is settled."""
     task = get(store, task_id)
     reply = store.run("cancel", task.block, task.id, who, why)
     if not reply["ok"]:
@@ -235,10 +234,7 @@ def promote(store: Store, limit: int = 200) -> int:
 
 def expire(store: Store, limit: int = 200) -> int:
     """End tasks past their deadline, or mark them to end; returns how many."""
-    due = [
-        str(id_)
-        for id_ in store.client.zrangebyscore(keys.DEADLINES, "-inf", now_ms(store), start=0, num=limit)
-    ]
+    due = [str(id_) for id_ in store.client.zrangebyscore(keys.DEADLINES, "-inf", now_ms(store), start=0, num=limit)]
     return sum(store.run("expire", task.block, task.id)["ok"] for task in many(store, due))
 
 

@@ -23,8 +23,5 @@ class Event:
 def read(store: Store, task_id: str, after: str = "-") -> list[Event]:
     """The events of a task, oldest first; those behind the event id `after` when given; empty when there are none."""
     start = after if after == "-" else f"({after}"
-    rows = store.client.xrange(keys.timeline(task_id), start, "+")
-    return [
-        Event(str(id_), int(fields["at"]), fields["action"], json.loads(fields["data"]))
-        for id_, fields in rows
-    ]
+    rows: Any = store.client.xrange(keys.timeline(task_id), start, "+")
+    return [Event(str(id_), int(fields["at"]), fields["action"], json.loads(fields["data"])) for id_, fields in rows]

@@ -98,7 +98,7 @@ def workflow(
     older = frozenset(accepts)
     if not all(1 <= item < version for item in older):
         raise WorkflowsError(f"workflow {name} version {version} accepts {sorted(older)}: only older ones can be")
-    if not (isinstance(args, type) and issubclass(args, BaseModel)):
+    if not issubclass(args, BaseModel):
         raise WorkflowsError(f"workflow {name} says args={args!r}: use a pydantic model")
     if profile not in get_args(ProfileUse):
         raise WorkflowsError(f"workflow {name} says profile={profile!r}: use required, optional or none")

@@ -13,6 +13,7 @@ from koala.logs import log
 from koala.settings import Settings
 from koala.store import open_store
 from koala.workflow import load
+from worker import commands as people
 from worker import locks, processes, slot, supervisor, volume
 from worker.place import Place
 from worker.volume import Volume
@@ -60,7 +61,7 @@ def _init(config: Settings) -> Exit:
     return Exit.OK
 
 
-def main() -> Exit:
+def main() -> int:
     """Run what the arguments ask for."""
     parser = argparse.ArgumentParser(prog="python -m worker", description=__doc__)
     commands = parser.add_subparsers(dest="command")
@@ -69,6 +70,10 @@ def main() -> Exit:
     one.add_argument("--number", type=int, required=True)
     one.add_argument("--parent", type=int, required=True)
     commands.add_parser("init", help="give a new, empty data directory its mark, once")
+    for name, text in people.NAMES.items():
+        commands.add_parser(name, help=text)
+    if sys.argv[1:2] and sys.argv[1] in people.NAMES:
+        return people.main(sys.argv[1:])
     given = parser.parse_args()
     try:
         config = settings.load()

@@ -70,7 +70,9 @@ class AttemptRun:
         self._k = locks.child_path(place.volume, self._fence).name
         self._tmp = place.volume.tmp / f"attempt-{lease.fence}"
         takeover = Takeover(place.volume, self.attempt)
-        self._requests = Requests(self.attempt, place.volume, takeover, self._deadlines, self._k, draining.is_set)
+        self._requests = Requests(
+            self.attempt, place.volume, takeover, self._deadlines, self._k, draining.is_set, place.rehearsal
+        )
 
     async def run(self, child: Child) -> Ended:
         """Run it in this child. Afterwards the child rests, or is gone with all that it started."""
@@ -165,6 +167,7 @@ class AttemptRun:
                     await asyncio.sleep(0.1)
                     continue
                 if lease is None:
+                    self._tell_refused("renew")
                     return {"outcome": "lost", "reason": "its lease has ended", "kill": True}
                 child.send({"trust": lease.trusted_until})
                 break
@@ -199,9 +202,19 @@ class AttemptRun:
             return Ended(outcome, ending["reason"], None)
         if outcome == "done":
             outcome, details = await self._not_with_open(outcome, details)
-        status = await self._persist(self.attempt.release, outcome, details)
+        status = await self._persist(self._settle, outcome, details)
         log().info("attempt_ended", task=self.attempt.task.id, fence=self.attempt.fence, outcome=outcome, status=status)
         return Ended(outcome, details["reason"], status, went_back and status is not None)
+
+    def _settle(self, outcome: str, details: dict[str, Any]) -> str | None:
+        status = self.attempt.release(outcome, details)
+        if status is None:
+            self._tell_refused("release")
+        return status
+
+    def _tell_refused(self, write: str) -> None:
+        """The store refused a write because the lease had ended: what a worker that was frozen is told."""
+        log().warning("stale_write_refused", write=write, task=self.attempt.task.id, fence=self.attempt.fence)
 
     def _outcome(self, ending: Message) -> tuple[str, dict[str, Any]]:
         outcome = ending["outcome"]

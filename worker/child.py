@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import uuid
+from collections.abc import Collection
 from pathlib import Path
 
 from koala import faults
@@ -33,8 +34,9 @@ class ChildLost(Exception):
 class Child:
     """A living child. Made by `start`, in the main thread: the parent-death signal follows the thread that spawns."""
 
-    def __init__(self, popen: subprocess.Popen[bytes], tmp: Path) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes], tmp: Path, spare: Collection[Process] = ()) -> None:
         self._popen = popen
+        self._spare = spare
         self._tmp = tmp
         found = processes.find(popen.pid)
         self.process = found or Process(popen.pid, 0)
@@ -49,8 +51,11 @@ class Child:
         self._writer: asyncio.StreamWriter
 
     @classmethod
-    async def start(cls, volume: Volume) -> Child:
-        """Start a child and wait until it has loaded the workflows. Raises ChildLost with what it said."""
+    async def start(cls, volume: Volume, spare: Collection[Process] = ()) -> Child:
+        """Start a child and wait until it has loaded the workflows. Raises ChildLost with what it said.
+
+        `spare` are other processes of ours, which its end leaves alone; everything else below us ends with it.
+        """
         tmp = volume.tmp / f"child-{uuid.uuid4().hex[:12]}"
         tmp.mkdir(mode=0o700, parents=True)
         ours, theirs = socket.socketpair()
@@ -63,7 +68,7 @@ class Child:
             start_new_session=True,
         )
         theirs.close()
-        child = cls(popen, tmp)
+        child = cls(popen, tmp, spare)
         child._reader, child._writer = await asyncio.open_connection(sock=ours, limit=LONGEST)
         try:
             ready = await asyncio.wait_for(child.receive(), READY_S)
@@ -119,7 +124,7 @@ class Child:
     async def kill(self) -> bool:
         """End the child and everything below us; reap. Returns whether all are gone. Removes its TMPDIR."""
         left = await asyncio.to_thread(processes.end_tree, [self.process])
-        left += await asyncio.to_thread(processes.end_below, processes.this())
+        left += await asyncio.to_thread(processes.end_below, processes.this(), spare=self._spare)
         if not left:
             await self.ended.wait()
         self._writer.close()

@@ -15,6 +15,7 @@ from typing import Any
 from koala import ledger, logs, settings
 from koala.errors import KoalaError
 from koala.fence import Fence
+from koala.logs import log
 from koala.redaction import redact
 from koala.run import Facts, Run
 from koala.settings import Settings
@@ -178,6 +179,7 @@ def _failed(error: BaseException) -> Message:
         return {"outcome": "snoozed", "reason": error.reason, "delay_s": error.seconds}
     if isinstance(error, Cancel):
         return {"outcome": "cancelled", "reason": error.reason}
+    log().debug("attempt_failed", exc_info=error)
     text = redact(f"{type(error).__name__}: {error}")[:4000]
     code = error.code if isinstance(error, KoalaError) else ""
     return {"outcome": "failed", "reason": text.splitlines()[0][:300] if text else "", "error": text, "code": code}

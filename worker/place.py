@@ -21,6 +21,8 @@ class Place:
     registry: Registry
     worker: str
     slot: str
+    rehearsal: bool = False
+    """No effect is carried out: the gate is closed, and effects are only described."""
 
     @property
     def terms(self) -> Terms:

@@ -10,7 +10,7 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -162,17 +162,23 @@ def end_tree(roots: Iterable[Process], seconds: float = 5.0, *, sessions: Iterab
     return _end_until_none(list(roots), tuple(sessions), seconds)
 
 
-def end_below(root: Process, seconds: float = 5.0) -> list[Process]:
+def end_below(root: Process, seconds: float = 5.0, *, spare: Collection[Process] = ()) -> list[Process]:
     """The same for all descendants of a process, not for itself. Blocks.
 
-    For a subreaper on itself: whatever its children leave behind is reparented to it, so nothing slips away.
+    For a subreaper on itself: whatever its children leave behind is reparented to it, so nothing slips away. Those in
+    `spare` are left alone with all below them.
     """
     deadline = time.monotonic() + seconds
-    while below := tree(root)[1:]:
+    while below := _without(tree(root)[1:], spare):
         if time.monotonic() > deadline:
             return below
         _end_until_none(below, (), deadline - time.monotonic())
     return []
+
+
+def _without(found: list[Process], spare: Collection[Process]) -> list[Process]:
+    spared = {process for one in spare for process in tree(one)}
+    return [process for process in found if process not in spared]
 
 
 def _end_until_none(wanted: list[Process], sessions: tuple[int, ...], seconds: float) -> list[Process]:

@@ -15,6 +15,7 @@ from tenacity.stop import stop_base
 
 from koala.attempt import Attempt
 from koala.clock import boottime
+from koala.logs import log
 from koala.store import OUTAGE, Reply
 from koala.values import LARGEST
 from worker import processes
@@ -49,6 +50,8 @@ class Requests:
     deadlines: Deadlines
     lock_k: str
     draining: Callable[[], bool]
+    rehearsal: bool = False
+    """Effects are only described: the gate is closed."""
     acting: set[str] = field(default_factory=set)
     """Operations between the gate's ok and their settlement: nothing may cut them."""
     unknown: set[str] = field(default_factory=set)
@@ -65,6 +68,7 @@ class Requests:
             return {"ok": False, "reason": f"unknown request {name}"}
         reply = await handler(**args)
         if not reply["ok"] and reply.get("reason") == "stale":
+            log().warning("stale_write_refused", write=name, task=self.attempt.task.id, fence=self.attempt.fence)
             raise Stale
         return reply
 
@@ -104,15 +108,15 @@ class Requests:
         return await self._ask(self.attempt.record, action, data, kept)
 
     async def on_look(self, operation: str, description: str) -> Reply:
-        """What the ledger knows."""
-        return await self._ask(self.attempt.look, operation, description)
+        """What the ledger knows, and whether this is a rehearsal."""
+        return await self._ask(self.attempt.look, operation, description) | {"rehearsal": self.rehearsal}
 
     async def on_sent(
         self, operation: str, token: str, description: str, approval: bool, timeout_s: float, browser: dict[str, Any]
     ) -> Reply:
         """The gate. From its ok on the act has its own deadline, and a drain waits."""
-        if self.draining():
-            return {"ok": False, "reason": "draining"}
+        if self.draining() or self.rehearsal:
+            return {"ok": False, "reason": "rehearsal" if self.rehearsal else "draining"}
         facts = {"k": self.lock_k, "machine": self.volume.machine, "boot": processes.boot_id(), **browser}
         self.acting.add(operation)
         self.unknown.add(operation)

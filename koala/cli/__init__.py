@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import metadata
 from io import TextIOWrapper
 from typing import Annotated
 
@@ -38,9 +39,13 @@ app = typer.Typer(
 def root(
     context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show where a fault of Koala itself happened.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
 ) -> None:
     """Keep browser agents running as a service."""
     failure.debugging = debug
+    if version:
+        typer.echo(metadata.version("koala-agents"))
+        raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

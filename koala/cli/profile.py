@@ -31,7 +31,7 @@ def _named(name: str) -> str:
 @app.command()
 def login(
     name: Name,
-    url: Annotated[str, typer.Option(metavar="URL", help="The page to begin with.", show_default=False)],
+    url: Annotated[str, typer.Option(metavar="URL", help="The page to begin with.")] = "",
 ) -> None:
     """Open a visible browser on a profile, to log in by hand.
 
@@ -44,7 +44,9 @@ def login(
 
 @app.command("import")
 def import_(name: Name, file: File) -> None:
-    """Make a profile from a storage state saved elsewhere.
+    """Add logins out of a storage state saved elsewhere.
+
+    The profile is made when it is new.
 
     Example: koala profile import alice alice.json
     """
@@ -84,13 +86,15 @@ def delete(name: Name, yes: Annotated[bool, typer.Option("--yes", help="Yes, its
 def unlock(
     name: Name,
     because: Annotated[
-        str, typer.Option(metavar="TEXT", help="How you know that its browser is gone.", show_default=False)
+        str, typer.Option(metavar="TEXT", help="How you know that its attempt is gone.", show_default=False)
     ],
+    yes: Annotated[bool, typer.Option("--yes", help="End the old browser that keeps it.")] = False,
 ) -> None:
-    """Free a profile whose old browser is gone for sure.
+    """Free a profile that an old browser still keeps.
 
-    For what Koala cannot see itself. A browser that still lives would act beside the new one.
+    A browser in sight is shown, and ended with --yes. For an attempt elsewhere your word is taken that it is gone:
+    a browser that lives after all would act beside the new one.
 
     Example: koala profile unlock alice --because "host b2 is powered off"
     """
-    become("profile", "unlock", _named(name), *words(because=because))
+    become("profile", "unlock", _named(name), *words(because=because, yes=yes))

@@ -48,8 +48,15 @@ def configured() -> Settings:
 
 def _mounted(folder: Path | None) -> Iterator[str]:
     """The values of the mounted secrets that this user may read."""
-    for path in sorted(folder.iterdir()) if folder and folder.is_dir() else ():
+    for path in _files(folder):
         try:
             yield path.read_text("utf-8").rstrip("\n")
         except (OSError, UnicodeDecodeError):
             continue
+
+
+def _files(folder: Path | None) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if path.is_file()] if folder else []
+    except OSError:  # not there, or for somebody else: the command that needs one says so
+        return []

@@ -17,7 +17,7 @@ from koala.cli.output import STATUS_STYLES, Row, listing, show
 from koala.cli.session import Session, session
 from koala.cli.story import sentence
 from koala.cli.switch import described
-from koala.cli.text import foreign, visible
+from koala.cli.text import brief, foreign, visible
 from koala.cli.times import ago
 from koala.cli.workers import Seat, seats
 from koala.redaction import address
@@ -115,7 +115,7 @@ def _last(now: Session, task: Task) -> str:
         sentence(timeline.Event(str(id_), int(row["at"]), row["action"], json.loads(row["data"]))) for id_, row in rows
     ]
     progress = json.loads(task.progress) if task.progress else {}
-    done = [f"({progress.get('done')} of {progress.get('of')})"] if progress else []
+    done = [f"({brief(progress.get('done'), 20)} of {brief(progress.get('of'), 20)})"] if progress else []
     return " ".join([*said, *done])
 
 

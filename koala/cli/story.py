@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from koala.cli.text import brief, visible
 from koala.timeline import Event
 
@@ -20,10 +22,15 @@ SENTENCES = {
     "delivery_lost": "delivery {job} did not come",
     "step_started": "step {step} begins",
     "step_done": "step {step} is saved",
+    "step_failed": "step {step} failed: {error}",
+    "tab_died": "its tab died: it goes on with a new one behind its checkpoints",
+    "guard_blocked": "the guard blocked {method} to {host}",
     "effect_sent": "effect {operation} is sent, try {try}",
     "effect_happened": "effect {operation} happened ({how})",
     "effect_absent": "effect {operation} did not happen ({how})",
     "takeover_started": "an earlier attempt left {operation} open: looking whether it happened",
+    "takeover_proof": "is everyone gone who could act on {operation}: {proved}",
+    "profile_closed": "the profile's browser is closed: {ending}",
     "confirm_failed": "confirm of {operation} failed: {error}",
     "receipt_taken": "{operation} had happened for task {of}: its receipt is taken",
     "end_wanted": "it is to end as {wanted}",
@@ -40,11 +47,16 @@ NOTES = ("why", "note")
 
 def sentence(event: Event) -> str:
     """One safe line about an event."""
-    data = {name: brief(value, 300) for name, value in event.data.items()}
+    data = {name: brief(_word(value), 300) for name, value in event.data.items()}
     template = SENTENCES.get(event.action)
     told = template.format_map(_Known(data)) if template else _untold(event.action, data)
     notes = [data[name] for name in NOTES if data.get(name) and not told.endswith(data[name])]
     return ": ".join([told, *notes])
+
+
+def _word(value: Any) -> Any:
+    """Yes and no, as people say them."""
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
 
 
 def _untold(action: str, data: dict[str, str]) -> str:
@@ -54,11 +66,23 @@ def _untold(action: str, data: dict[str, str]) -> str:
     return " ".join([visible(action), *rest])
 
 
+EFFECT = ("effect_sent", "effect_happened", "effect_absent")
+TROUBLE = (
+    "attempt_lost",
+    "confirm_failed",
+    "guard_blocked",
+    "step_failed",
+    "tab_died",
+    "task_dead",
+    "task_failed",
+)
+
+
 def style(action: str) -> str:
     """How an event stands out, as a rich style."""
-    if action in ("effect_sent", "effect_happened", "effect_absent"):
+    if action in EFFECT:
         return "bold"
-    if action in ("attempt_lost", "confirm_failed", "task_failed", "task_dead"):
+    if action in TROUBLE:
         return "red"
     if action.startswith("review_"):
         return "magenta"

@@ -49,8 +49,8 @@ class Sight:
 def wait(store: Store, task_id: str, timeout_s: float | None) -> Task:
     """The task when it has ended, is in review, or the time is over. A store that is away is waited for.
 
-    On a terminal the view is live; otherwise each event becomes a line. Both go to standard error. Raises StoreAway when
-    the time is over and the store has not answered once.
+    On a terminal the view is live; otherwise each event becomes a line. Both go to standard error. Raises StoreAway
+    when the time is over and the store has not answered once.
     """
     end = time.monotonic() + timeout_s if timeout_s else None
     try:

@@ -59,8 +59,8 @@ class Seat:
         """The queue's next job; waits at most `timeout_s` and `LONGEST_TAKE_S`, with 0 not at all.
 
         None when there was none, or only a job that is not one of ours: that one is removed, and nothing
-        of it is executed. The job stays noted as taken until `started`, `finished` or `give_back`; when
-        this process dies before, the sweep finds it there.
+        of it is executed. The job stays noted as taken until `started` or `finished`; when this process
+        dies before, the sweep finds it there.
         """
         job_id = self._pop(min(timeout_s, LONGEST_TAKE_S))
         if job_id is None:
@@ -88,7 +88,7 @@ class Seat:
         executions = execution.running(self._queue, delivery.job_id)
         with self._change() as pipe:
             contents.erase(pipe, self._queue, delivery.job_id, executions)
-            if self._execution is not None:
+            if self._execution is not None and not self._left:
                 self._badge.done(pipe)
             self._execution = None
             self._show(pipe)

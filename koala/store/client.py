@@ -61,7 +61,7 @@ class Client(redis.Redis):
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         with named():
-            return super().execute_command(*args, **options)
+            return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
 
     def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> Pipeline:
         return _Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
@@ -73,7 +73,7 @@ def client_for(url: str, password: str | None = None, timeout_s: float = 1.0) ->
     Text that is no Unicode (half a surrogate pair, out of a page or an argument) is written with question marks: a
     write that matters must not fail for it.
     """
-    return Client.from_url(
+    client = Client.from_url(
         url,
         password=password,
         decode_responses=True,
@@ -83,3 +83,5 @@ def client_for(url: str, password: str | None = None, timeout_s: float = 1.0) ->
         retry=Retry(NoBackoff(), 0),
         health_check_interval=0,
     )
+    assert isinstance(client, Client)  # noqa: S101 - redis-py's own type says only Redis
+    return client

@@ -36,6 +36,10 @@ class Store:
         """Run the operation `name` (a file of `lua/`), atomically."""
         return call(self.client, name, keys_, args)
 
+    def hash(self, key: str) -> dict[str, str]:
+        """A record as text, empty when it is not there."""
+        return {str(name): str(value) for name, value in self.client.hgetall(key).items()}
+
     def close(self) -> None:
         """Give the connections back."""
         self.client.close()
@@ -48,7 +52,8 @@ def durability(client: redis.Redis) -> list[str]:
         got = client.config_get("append*", "maxmemory-policy")
     except redis.exceptions.ResponseError as error:
         return [
-            f"INFO or CONFIG is closed ({error}), so durability cannot be proved: allow INFO and CONFIG GET to this user"
+            f"INFO or CONFIG is closed ({error}), so durability cannot be proved: "
+            "allow INFO and CONFIG GET to this user"
         ]
     faults = [
         f"{name} is {got.get(name)!r}: set `{name} {value}` in redis.conf"
@@ -85,6 +90,4 @@ def _admit(store: Store, shown: str) -> None:
         raise StoreUnsafe(f"the store at {shown} is refused: " + "; ".join(faults))
     first = store.run("open_store", [keys.SCHEMA, keys.EPOCH], SCHEMA)
     if first["schema"] > SCHEMA:
-        raise StoreNewer(
-            f"the store has schema {first['schema']}, this program knows {SCHEMA}: use a newer Koala"
-        )
+        raise StoreNewer(f"the store has schema {first['schema']}, this program knows {SCHEMA}: use a newer Koala")

@@ -16,7 +16,8 @@ import pytest
 from tests.support.live_pool import LivePool
 from tests.support.selection import selected
 
-SLOTS = 4
+SLOTS = 8
+"""A slot that dies again and again is started later and later: so many that none dies often."""
 
 WRITES = (
     "acquire",

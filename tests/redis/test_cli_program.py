@@ -59,6 +59,9 @@ class TestHelp:
         assert max(map(len, lines)) <= 80
         assert koala.ok().out.split() == koala.ok("--help").out.split()
 
+    def test_the_version_is_told(self, koala: Cli) -> None:
+        assert koala.ok("--version").out.count(".") == 2
+
     def test_the_exit_codes_are_those_of_the_one_table(self, koala: Cli) -> None:
         rows = koala.ok("exits", "--json").data
         assert {row["code"]: row["name"] for row in rows} == {
@@ -147,8 +150,8 @@ class TestWorkerProgram:
             (["profile", "export", "anna", "state.json"], ["profile", "export", "anna", "state.json"]),
             (["profile", "delete", "anna", "--yes"], ["profile", "delete", "anna", "--yes"]),
             (["profile", "delete", "anna"], ["profile", "delete", "anna"]),
-            (["profile", "unlock", "anna", "--because", "b2 is off"],
-             ["profile", "unlock", "anna", "--because=b2 is off"]),
+            (["profile", "unlock", "anna", "--yes", "--because", "b2 is off"],
+             ["profile", "unlock", "anna", "--because=b2 is off", "--yes"]),
         ],
     )  # fmt: skip
     def test_its_commands_are_passed_on_with_their_exit_code(
@@ -167,7 +170,6 @@ class TestWorkerProgram:
             ("invalid_name", ["profile", "delete", "/", "--yes"]),
             ("invalid_name", ["profile", "export", "a/b", "f"]),
             ("invalid_arguments", ["run", "no-workflow-named"]),
-            ("usage", ["profile", "login", "anna"]),
             ("usage", ["profile", "unlock", "anna"]),
         ],
     )

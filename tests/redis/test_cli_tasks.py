@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -155,7 +156,8 @@ class TestHostileText:
             )),
         ]  # fmt: skip
         for said in views:
-            assert all(char.isprintable() or char == "\n" for char in said.out + said.err)
+            hidden = [char for char in said.out + said.err if not char.isprintable() and char != "\n"]
+            assert not hidden, said
             assert "\u202e" not in said.out
         assert "[red]loud[/red]" in views[1].out
 
@@ -168,6 +170,15 @@ class TestHostileText:
             said = koala.ok(*words)
             assert "correct-horse" not in said.out + said.err
             assert redaction.STARS in said.out
+
+    def test_a_mounted_secret_is_stars_although_nobody_used_it_here(
+        self, koala: Cli, pool: Pool, tmp_path: Path
+    ) -> None:
+        (tmp_path / "shop_password").write_text("battery-staple", "utf-8")
+        koala.more["KOALA_SECRETS_DIR"] = str(tmp_path)
+        attempt = pool.running()
+        attempt.record("log", {"text": "typed battery-staple"})
+        assert f"typed {redaction.STARS}" in koala.ok("task", attempt.task.id).out
 
 
 class TestCancel:

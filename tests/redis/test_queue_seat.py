@@ -253,5 +253,13 @@ def test_a_seat_that_left_is_nowhere(rq_client: Redis) -> None:
     assert rq_client.keys() == [b"rq:queues"]
 
 
+def test_a_job_finished_after_its_seat_left_leaves_nothing_either(rq_client: Redis) -> None:
+    seat = Seat(rq_client, QUEUE, "seat")
+    delivery = started(rq_client, seat)
+    seat.leave()
+    seat.finished(delivery)
+    assert rq_client.keys() == [b"rq:queues"]
+
+
 def test_a_seat_is_made_without_a_redis() -> None:
     Seat(connect("redis://127.0.0.1:1/0"), QUEUE, "seat")

@@ -61,9 +61,7 @@ class TestRefused:
         ],
         ids=["no append-only file", "fsync every second", "eviction", "CONFIG closed"],
     )
-    def test_a_store_that_can_lose_or_evict_writes(
-        self, home: Path, settings: tuple[str, ...], text: str
-    ) -> None:
+    def test_a_store_that_can_lose_or_evict_writes(self, home: Path, settings: tuple[str, ...], text: str) -> None:
         """Promise 4: accepted means durable."""
         with server(home, *settings, "--save", "") as url:
             with pytest.raises(StoreUnsafe, match=text):
@@ -180,10 +178,9 @@ class TestAway:
         pool = Pool(open_store(own_redis.socket_url))
         attempt = pool.running("anna")
         own_redis.kill()
-        for name, call in CALLS.items():
-            with pytest.raises(StoreAway):
+        for call in CALLS.values():
+            with pytest.raises(StoreAway, match="does not answer"):
                 call(pool, attempt.task)
-                pytest.fail(name)
         with pytest.raises(StoreAway):
             attempt.look(OPERATION, PRICE)
         assert issubclass(StoreAway, OUTAGE)

@@ -23,7 +23,7 @@ class TestLook:
         attempt = pool.running()
         seen = attempt.look(OPERATION, PRICE)
         assert (seen["state"], seen["try"], seen["mine"], seen["owner"]) == ("planned", 0, True, attempt.task.id)
-        assert not (seen["receipt"] or seen["approved"] or seen["rejected"] or seen["sent"])
+        assert not any(seen[name] for name in ("receipt", "approved", "rejected", "sent"))
         entry = pool.effect()
         assert (entry.state, entry.task, entry.description) == ("planned", attempt.task.id, {"price": 19})
         with unchanged(pool.store):
@@ -80,12 +80,9 @@ class TestKeys:
         pool.sent(first)
         with unchanged(pool.store):
             assert pool.gate(second, token="other") == refused("bound", owner=first.task.id)
-            for settle in (
-                lambda: second.settle(OPERATION, 1, "absent", quiet=True),
-                lambda: second.settle(OPERATION, 1, "happened", receipt="1"),
-                lambda: second.settle(OPERATION, 1, "happened", token="token", receipt="1"),
-            ):
-                assert settle() == refused("bound", owner=first.task.id)
+            for outcome, token in (("absent", ""), ("happened", ""), ("happened", "token")):
+                answer = second.settle(OPERATION, 1, outcome, token=token, quiet=True, receipt="1")
+                assert answer == refused("bound", owner=first.task.id)
 
     def test_absent_for_one_try_is_not_accepted_for_the_next(self, pool: Pool) -> None:
         """V12, the same by the other way: every settlement is compare-and-set on state and try."""

@@ -42,7 +42,7 @@ class TestAsking:
 
     def test_its_id_holds_the_epoch(self, pool: Pool) -> None:
         """V8: ids of two lives of the store are not mixed up."""
-        assert asked(pool).id == f"{pool.store.client.get(keys.EPOCH)}-1"
+        assert asked(pool).id == f"{pool.store.client.get(keys.EPOCH)!s}-1"
 
     def test_only_the_answers_that_fit_are_offered(self, pool: Pool) -> None:
         assert approval(pool).allowed == [Answer.APPROVE, Answer.REJECT, Answer.LOOK_AGAIN]
@@ -109,9 +109,7 @@ class TestAnswers:
 
 
 class TestRefusals:
-    def test_did_not_happen_is_refused_for_a_question_opened_before_proof_and_settle(
-        self, pool: Pool
-    ) -> None:
+    def test_did_not_happen_is_refused_for_a_question_opened_before_proof_and_settle(self, pool: Pool) -> None:
         """V9: the person looked too early, the order appears, and a second one follows."""
         question = asked(pool, quiet=False)
         with unchanged(pool.store), pytest.raises(Refused, match="not proved gone"):

@@ -43,9 +43,7 @@ class TestSubmit:
             again = tasks.submit(store, given)
         assert (first.id, first.existing, again.id, again.existing) == ("chosen", False, "chosen", True)
 
-    def test_the_same_dedupe_key_again_answers_with_the_first_task_and_writes_nothing(
-        self, store: Store
-    ) -> None:
+    def test_the_same_dedupe_key_again_answers_with_the_first_task_and_writes_nothing(self, store: Store) -> None:
         first = tasks.submit(store, Submission("shop", 1, {}, dedupe="cart-1"))
         with unchanged(store):
             again = tasks.submit(store, Submission("shop", 1, {"other": 1}, dedupe="cart-1"))
@@ -183,9 +181,7 @@ class TestCancel:
         assert attempt.step("after")["go"] == "cancelled"
         assert attempt.release("parked", {"reason": "x"}) == "cancelled"
 
-    def test_a_cancelled_task_in_review_with_nothing_open_ends_and_its_question_closes(
-        self, pool: Pool
-    ) -> None:
+    def test_a_cancelled_task_in_review_with_nothing_open_ends_and_its_question_closes(self, pool: Pool) -> None:
         question = pool.ask(pool.running(), kind="approval", try_=0)
         assert tasks.cancel(pool.store, question.task, "eva")
         assert reviews.get(pool.store, question.id).state == "withdrawn"
@@ -384,9 +380,7 @@ class TestAttemptsAndCrashes:
         assert question.description == {"price": 19}
         assert reviews.answer(pool.store, question.id, reviews.Answer.HAPPENED, "eva") == "dead"
 
-    def test_a_task_without_attempts_left_gets_one_more_to_settle_and_the_gate_stays_shut(
-        self, pool: Pool
-    ) -> None:
+    def test_a_task_without_attempts_left_gets_one_more_to_settle_and_the_gate_stays_shut(self, pool: Pool) -> None:
         task = pool.submit(max_attempts=1)
         assert pool.sent(pool.start(task)).release("failed", {"reason": "unknown"}) == "later"
         self.now(pool, task)
@@ -403,9 +397,7 @@ class TestAttemptsAndCrashes:
         question = reviews.open_questions(pool.store)[0]
         assert reviews.answer(pool.store, question.id, reviews.Answer.HAPPENED, "eva") == "failed"
 
-    def test_a_workflow_that_ends_without_its_open_effect_runs_once_more_and_then_asks(
-        self, pool: Pool
-    ) -> None:
+    def test_a_workflow_that_ends_without_its_open_effect_runs_once_more_and_then_asks(self, pool: Pool) -> None:
         """It would go round for ever otherwise: `done` may not end it, and nobody settles."""
         task = pool.unknown()
         assert pool.start(task).release("done", {"result": "1"}) == "ready"

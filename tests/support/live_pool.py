@@ -28,7 +28,7 @@ from worker import processes
 from worker.processes import Process
 from worker.volume import Volume
 
-MODULES = "workflows tests.support.workflows"
+MODULES = "workflows tests.support.workflows tests.support.browsing"
 LONG_S = 60.0
 """How long a test waits for what must come: far longer than it takes, for a busy machine."""
 

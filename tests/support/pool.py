@@ -17,16 +17,17 @@ from koala.tasks import Submission, Task
 
 TERMS = Terms(ttl_s=60, margin_s=1)
 CLASS = "class"
-OPERATION = "shop/order/cart-1"
+OPERATION, TOKEN = "shop/order/cart-1", "token"
 PRICE = ledger.canonical({"price": 19})
 FACTS = {"k": "K", "d": "D", "b": "B", "machine": "m", "boot": "b"}
 AHEAD_MS = 3_600_000
 """Slots of a test live for an hour: only `lapse` ends things."""
 
+
 def dump(store: Store) -> dict[str, tuple[str, int]]:
     """Every key of the store, with the digest of its value and its expiry."""
-    keys_ = sorted(store.client.keys("*"))
-    pipe = store.client.pipeline()
+    keys_ = sorted(map(str, store.client.keys("*")))
+    pipe: Any = store.client.pipeline()
     for key in keys_:
         pipe.execute_command("DEBUG", "DIGEST-VALUE", key)
         pipe.pexpiretime(key)
@@ -97,7 +98,7 @@ class Pool:
         return self.task(attempt.task)
 
     def sent(
-        self, attempt: Attempt, operation: str = OPERATION, *, token: str = "token", description: str = PRICE
+        self, attempt: Attempt, operation: str = OPERATION, *, token: str = TOKEN, description: str = PRICE
     ) -> Attempt:
         """Plan an effect and pass its gate; the gate has to open."""
         assert attempt.look(operation, description)["ok"]
@@ -107,7 +108,7 @@ class Pool:
 
     def gate(self, attempt: Attempt, operation: str = OPERATION, **more: Any) -> Reply:
         """Ask at the gate."""
-        given = {"token": "token", "description": PRICE, "approval": False, "facts": FACTS, **more}
+        given = {"token": TOKEN, "description": PRICE, "approval": False, "facts": FACTS, **more}
         return attempt.sent(operation, **given)
 
     def unknown(self, profile: str = "", **more: Any) -> Task:
@@ -148,17 +149,13 @@ class Pool:
 
     def where(self, task: Task) -> list[str]:
         """The status indexes that a task is in."""
-        return [
-            status
-            for status in keys.STATUSES
-            if self.store.client.zscore(keys.index(status), task.id) is not None
-        ]
+        return [status for status in keys.STATUSES if self.store.client.zscore(keys.index(status), task.id) is not None]
 
     def put(self, task: Task, **fields: Any) -> None:
         """Write fields of a record past the scripts, to move its time."""
-        self.store.client.hset(keys.task(task.id), mapping=fields)
+        self.store.client.hset(keys.task(task.id), mapping={**fields})
 
-    def receipt(self, attempt: Attempt, *, token: str = "token", try_: int = 1, number: int = 1) -> Reply:
+    def receipt(self, attempt: Attempt, *, token: str = TOKEN, try_: int = 1, number: int = 1) -> Reply:
         """Record a receipt of the act."""
         text = json.dumps({"order": number})
         return attempt.settle(OPERATION, try_, "happened", token=token, receipt=text)

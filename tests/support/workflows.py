@@ -113,6 +113,7 @@ async def order(run: Run, args: Errand) -> list[Any]:
         await run.step(f"step{number}", lambda number=number: step(number))
     names = [args.reference, *(f"{args.reference}-{number}" for number in range(1, args.effects))]
     receipts = [await place(run, args, name, review=args.approve) for name in names]
+    await run.progress(len(names), len(names), "ordered")
     await args.gate("end")
     return receipts
 

@@ -1,1 +1,40 @@
-"""Commands for a person at the machine: doctor, run and profile. `koala` execs them here, for they need a browser."""
+"""Commands for a person at the machine: doctor, run and profile. `koala` execs them here, for they need a browser.
+
+What they need besides is imported with the command: a slot starts without it.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+NAMES = {
+    "doctor": "check this machine: store, browser, limits, clock",
+    "run": "run one workflow here, without the pool",
+    "profile": "browser identities: login, import, export, list, delete, unlock",
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command that the arguments name; returns its exit code. Faults end as one line."""
+    from koala.cli.failure import INTERRUPTED, guarded
+    from koala.cli.output import say
+
+    try:
+        return guarded(lambda: _run(arguments))
+    except KeyboardInterrupt:
+        say("interrupted")
+        return INTERRUPTED
+
+
+def _run(arguments: list[str]) -> int:
+    from koala import settings
+    from worker.commands import doctor, profile, run
+
+    parser = argparse.ArgumentParser(prog="python -m worker")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for command in (doctor, run, profile):
+        command.add(commands)
+    given = parser.parse_args(arguments)
+    if given.command == "doctor":
+        return doctor.run(given)
+    return (run if given.command == "run" else profile).run(settings.load(), given)

@@ -64,9 +64,7 @@ class Holding:
                 if boottime() > self._lease.trusted_until - LEAD_S:
                     return "the store was away for too long"
                 with suppress(*OUTAGE):
-                    renewed = await asyncio.to_thread(
-                        leases.renew, self._desk.store, self._lease, self._desk.terms
-                    )
+                    renewed = await asyncio.to_thread(leases.renew, self._desk.store, self._lease, self._desk.terms)
                     if renewed is None:
                         return "somebody else has it now"
                     self._lease = renewed

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from rich.console import RenderableType
 from rich.text import Text
 
 from koala import keys, leases
-from koala.cli.output import say, show, table
+from koala.cli.output import Row as Cells
+from koala.cli.output import listing, say, show
 from koala.cli.text import foreign
 from koala.clock import show as shown_time
 from koala.errors import KoalaError, StoreAway, StoreUnsafe
@@ -90,23 +92,22 @@ def _row(profile: ProfileDirectory, held: Leases) -> Row:
     return Row(profile.name, record, found, held.get(keys.resource("", profile.name), {}), used, fault)
 
 
-def _table(rows: list[Row], leases_known: bool) -> Any:
-    made = table("profile", "state", "in use by", "process", ">browser", "last used (UTC)")
-    for row in rows:
-        made.add_row(
+def _table(rows: list[Row], leases_known: bool) -> RenderableType:
+    cells: list[Cells] = [
+        [
             foreign(row.name, "bold"),
             Text(row.state, "red" if row.fault else "yellow" if row.state == "unclean" else ""),
             foreign(_user(row.lease) if leases_known else "?"),
             foreign(str(row.occupant or row.fault)),
             str(row.record.major or "") if row.record else "",
             shown_time(row.last_used_ms),
-        )
-    return made
+        ]
+        for row in rows
+    ]
+    return listing(["profile…", "state", "in use by…", "process…", ">browser", "last used (UTC)"], cells)
 
 
 def _user(lease: dict[str, str]) -> str:
     if not lease:
         return ""
     return f"task {lease['task']} ({lease['worker']})" if lease.get("task") else lease.get("worker", "")
-
-

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Coroutine
+from typing import Any
 
 from playwright.async_api import Error as PlaywrightError
 
@@ -16,6 +14,7 @@ from koala.errors import Refused
 from koala.exits import Exit
 from worker.browser import BrowserFailed, ProfileBrowser
 from worker.browser.launch import first_line
+from worker.commands import terminal
 from worker.commands.desk import Desk
 from worker.commands.profile.holding import holding
 from worker.commands.profile.session import Session
@@ -32,9 +31,10 @@ async def login(desk: Desk, name: str, url: str) -> Exit:
     headed = not os.environ.get(UNSEEN)
     if headed:
         refuse_without_display(name)
-    async with holding(desk, name, f"login {name}") as held, _ended_by_person() as ended:
+    stop = asyncio.Event()
+    async with holding(desk, name, f"login {name}") as held, terminal.on_stop(stop.set):
         session = Session(desk, name, held.fence)
-        await held.work(_sit(session, url, headed, ended))
+        await held.work(_sit(session, url, headed, stop))
         await held.work(_tidy(session))
     if not session.closed_cleanly():
         say(f"the browser did not close cleanly; profile {name} is checked at its next use", style="yellow")
@@ -45,27 +45,29 @@ async def login(desk: Desk, name: str, url: str) -> Exit:
 
 def refuse_without_display(name: str) -> None:
     """Raise Refused, naming the other ways, where no browser can be shown."""
-    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        return
-    raise Refused(
-        "no display: DISPLAY and WAYLAND_DISPLAY are not set. Log in on a machine that has one, save the storage "
-        f"state there, and bring it here with `koala profile import {name} STATE.json`; or come with `ssh -X`"
-    )
+    if not terminal.has_display():
+        raise Refused(
+            f"{terminal.NO_DISPLAY}. Log in on a machine that has one, save the storage state there, and bring it "
+            f"here with `koala profile import {name} STATE.json`; or come with `ssh -X`"
+        )
 
 
-async def _sit(session: Session, url: str, headed: bool, ended: asyncio.Event) -> None:
+async def _sit(session: Session, url: str, headed: bool, stop: asyncio.Event) -> None:
     async with session.browser(headed=headed) as browser:
         await _begin(browser, url)
         say("Log in there. When you are done, close the window or press Enter here.")
-        gone = asyncio.ensure_future(browser.gone())
-        over = asyncio.ensure_future(ended.wait())
+        ends = {asyncio.ensure_future(end) for end in (browser.gone(), stop.wait(), *_enter())}
         try:
-            while not (gone.done() or over.done()):
-                await asyncio.wait({gone, over}, timeout=PACE_S, return_when=asyncio.FIRST_COMPLETED)
+            while not any(end.done() for end in ends):
+                await asyncio.wait(ends, timeout=PACE_S, return_when=asyncio.FIRST_COMPLETED)
                 await _save(browser)
         finally:
-            gone.cancel()
-            over.cancel()
+            for end in ends:
+                end.cancel()
+
+
+def _enter() -> list[Coroutine[Any, Any, str]]:
+    return [terminal.line()] if terminal.is_there() else []
 
 
 async def _begin(browser: ProfileBrowser, url: str) -> None:
@@ -92,22 +94,3 @@ async def _tidy(session: Session) -> None:
     if not session.closed_cleanly():
         async with session.browser():
             pass
-
-
-@asynccontextmanager
-async def _ended_by_person() -> AsyncIterator[asyncio.Event]:
-    """Set at Enter in the terminal, at Ctrl-C and at SIGTERM."""
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in signals:
-        loop.add_signal_handler(number, ended.set)
-    terminal = sys.stdin.isatty()
-    if terminal:
-        loop.add_reader(sys.stdin, lambda: (sys.stdin.readline(), ended.set()))
-    try:
-        yield ended
-    finally:
-        if terminal:
-            loop.remove_reader(sys.stdin)
-        for number in signals:
-            loop.remove_signal_handler(number)

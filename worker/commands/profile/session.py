@@ -44,9 +44,7 @@ class Session:
     async def _open(self, driver: Driver, engine: Engine) -> ProfileBrowser:
         directory = profiles.create(self.desk.volume, self.profile)
         try:
-            return await open_profile(
-                driver, directory, self.fence, engine.browsers().for_profile(), engine.options
-            )
+            return await open_profile(driver, directory, self.fence, engine.browsers().for_profile(), engine.options)
         except LockHeld as error:
             raise Refused(
                 f"an old browser still has the profile: {error}. "

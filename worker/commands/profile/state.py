@@ -92,6 +92,4 @@ def visited(user_data: Path) -> list[str]:
     except sqlite3.DatabaseError:
         return []
     parts = [urlsplit(str(url)) for (url,) in rows]
-    return list(
-        dict.fromkeys(f"{part.scheme}://{part.netloc}" for part in parts if part.scheme in ("http", "https"))
-    )
+    return list(dict.fromkeys(f"{part.scheme}://{part.netloc}" for part in parts if part.scheme in ("http", "https")))

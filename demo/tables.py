@@ -1,0 +1,97 @@
+"""The report as a person reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from demo import plan
+from demo.report import Recovery, Report
+
+
+def render(report: Report, where: Path) -> RenderableType:
+    """All of it: figures, recoveries, settings, and the verdict last."""
+    parts: list[RenderableType] = ["", _figures(report), "", _recoveries(report), ""]
+    if report.found_happened or report.found_absent:
+        parts += [Text(_asked(report)), ""]
+    if report.stuck:
+        parts += [_stuck(report), ""]
+    parts += [Text(_settings(), "dim"), Text(f"The same as JSON: {where}", "dim"), "", _verdict(report)]
+    return Group(*parts)
+
+
+def _figures(report: Report) -> Table:
+    profiles, orders = len(plan.PROFILES), plan.ROUNDS * len(plan.PROFILES)
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(style="dim")
+    rows = (
+        (
+            "tasks",
+            report.tasks,
+            f"{orders} orders in {profiles} logged-in profiles, {plan.NEWS} without a profile",
+            False,
+        ),
+        ("done", report.succeeded, "", report.succeeded != report.tasks),
+        ("orders at the shop", report.orders, "counted in the shop's own order book", report.orders != orders),
+        ("duplicates", report.duplicates, "orders that were placed more than once", report.duplicates > 0),
+        ("lost", report.lost, "tasks that did not end as done", report.lost > 0),
+        ("logins lost", report.logins_lost, "profiles that had to log in again", report.logins_lost > 0),
+        ("refused stale writes", report.stale_writes_refused, "tried by a worker whose lease had ended", False),
+    )
+    for name, number, what, bad in rows:
+        table.add_row(Text(name, "bold"), Text(str(number), "bold red" if bad else "bold green"), what)
+    return table
+
+
+def _recoveries(report: Report) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("what was done to the pool")
+    table.add_column("work went on after", justify="right", no_wrap=True)
+    for one in report.recoveries:
+        table.add_row(one.did or f"{one.fault}: not carried out", _seconds(one))
+    return table
+
+
+def _seconds(recovery: Recovery) -> Text:
+    if recovery.seconds is None:
+        return Text("never" if recovery.did else "-", "bold red")
+    return Text(f"{recovery.seconds:.1f} s", "green")
+
+
+def _asked(report: Report) -> str:
+    total = report.found_happened + report.found_absent
+    orders = "1 order was" if total == 1 else f"{total} orders were"
+    return (
+        f"{orders} cut off in the middle. Nobody guessed: the shop was asked. It had {report.found_happened} "
+        f"of them; the other {report.found_absent} it had not, once it had settled, and so they were placed."
+    )
+
+
+def _stuck(report: Report) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title="Not done", title_justify="left")
+    table.add_column("task", no_wrap=True)
+    table.add_column("is", no_wrap=True)
+    table.add_column("because")
+    for one in report.stuck:
+        table.add_row(one.label, one.status, one.why)
+    return table
+
+
+def _settings() -> str:
+    return (
+        f"Settings: lease TTL {plan.TTL_S:g} s, settle {plan.SETTLE_S:g} s, scheduler's lease {plan.LEADER_TTL_S:g} s "
+        f"(in production 15, 15 and 6)."
+    )
+
+
+def _verdict(report: Report) -> Text:
+    took = f"{report.took_s:.0f} s"
+    if report.ok:
+        return Text(f"Passed in {took}: nothing was doubled, nothing lost, nobody logged out.", "bold green")
+    return Text(f"Failed after {took}: " + "; ".join(report.problems) + ".", "bold red")

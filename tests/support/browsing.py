@@ -1,0 +1,71 @@
+"""Workflows for tests in a browser: an order that stops at gates, and an agent whose clicks are guarded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.async_api import Page
+
+from koala import Limits, Operation, Run, minutes, seconds, workflow
+from tests.support.workflows import Errand
+from workflows.shop.arguments import OrderArgs
+from workflows.shop.browser import find, is_logged_in, log_in, place, read_price
+
+LIMITS = Limits(runtime=minutes(2), attempts=5)
+
+
+class Browse(Errand):
+    """An errand in a browser."""
+
+    user: str = "ann"
+
+    def order(self) -> OrderArgs:
+        """What the shop's own workflow would be given."""
+        return OrderArgs(shop=self.shop, user=self.user, sku="MUG-1", reference=self.reference)
+
+
+@workflow("test.browse", args=Browse, profile="optional", limits=LIMITS)
+async def browse(run: Run, args: Browse) -> dict[str, Any]:
+    """Order one mug; gates: `step` in the step, `act` before and `acted` after the click."""
+    order = args.order()
+    page = await run.page()
+    if not await is_logged_in(page, args.shop):
+        await log_in(page, order)
+
+    async def price() -> str:
+        found = await read_price(page, order)
+        await args.gate("step")
+        await page.title()
+        return found
+
+    async def act(op: Operation) -> dict[str, Any]:
+        await args.gate("act")
+        receipt = await place(page, order, op, "12.50")
+        await args.gate("acted")
+        return receipt
+
+    await run.step("price", price)
+    receipt = await run.effect(
+        "place_order",
+        key=args.reference,
+        describe={"reference": args.reference},
+        do=act,
+        confirm=lambda op: find(page, order, "12.50"),
+        timeout=seconds(args.act_s),
+        settle=seconds(args.settle_s),
+    )
+    return dict(receipt)
+
+
+@workflow("test.guarded", args=Browse, limits=LIMITS)
+async def guarded(run: Run, args: Browse) -> str:
+    """An agent that clicks what it likes: what the page says after it tried to order outside an effect."""
+    await run.guard("127.0.0.1")
+    page = await run.page()
+    await page.goto(f"{args.shop}/product/MUG-1")
+    await page.get_by_role("button", name="Add to cart").click()
+    return await _body(page)
+
+
+async def _body(page: Page) -> str:
+    return (await page.locator("body").inner_text())[:300]

@@ -1,0 +1,9 @@
+"""x"""
+
+
+def add(c):
+    c.add_parser("doctor")
+
+
+def run(g):
+    return 0
