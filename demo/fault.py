@@ -103,11 +103,13 @@ class Fault(ABC):
         return f"{names(self.hits)} went on"
 
     def candidates(self, sight: Sight) -> list[Running]:
-        """Orders in a moment that will do by now, the dearest first; those that were hit before come last."""
+        """Orders in a moment that will do by now, the dearest first; one that was hit before only after a long wait."""
         waited = time.monotonic() - self._waits_since
         moments = AT_WORK if waited > PATIENCE_S else self._wants
-        fit = [one for one in sight.running if one.work.order and one.moment in moments and one.crashes <= MOST_CRASHES]
-        return sorted(fit, key=lambda one: (one.work.label in self.scene.spared, moments.index(one.moment)))
+        spared: set[str] = set() if waited > 2 * PATIENCE_S else self.scene.spared
+        fit = [one for one in sight.running if one.work.order and one.moment in moments]
+        fit = [one for one in fit if one.crashes <= MOST_CRASHES and one.work.label not in spared]
+        return sorted(fit, key=lambda one: moments.index(one.moment))
 
     def _try(self, sight: Sight) -> bool:
         at = wall_ms()

@@ -40,9 +40,12 @@ def _is_browser(arguments: list[str], profile: str) -> bool:
 
 
 def _renderer(below: list[psutil.Process]) -> psutil.Process | None:
-    """The renderer that has worked most: a browser also keeps idle ones in reserve."""
-    renderers = [one for one in below if "--type=renderer" in processes.arguments(one)]
-    return max(renderers, key=_worked, default=None)
+    """The renderer of the page: of those that are not the browser's own windows or its reserve, the busiest."""
+    return max((one for one in below if _is_renderer(processes.arguments(one))), key=_worked, default=None)
+
+
+def _is_renderer(arguments: list[str]) -> bool:
+    return "--type=renderer" in arguments and "--top-chrome-webui" not in arguments
 
 
 def _worked(process: psutil.Process) -> float:

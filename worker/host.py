@@ -12,15 +12,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from koala import ledger, logs, settings
+from koala import endings, logs, settings
 from koala.errors import KoalaError
 from koala.fence import Fence
-from koala.logs import log
-from koala.redaction import redact
 from koala.run import Facts, Run
 from koala.settings import Settings
-from koala.signals import AskReview, Cancel, End, Snooze
-from koala.values import to_json
+from koala.signals import AskReview, End
 from koala.workflow import Registry, Workflow, load
 from worker import locks, processes, volume
 from worker.browser import BrowserOptions, Browsers, find_browsers
@@ -77,7 +74,7 @@ class Host:
         try:
             ending = await self._run(given, self._pages)
         except BaseException as error:  # noqa: BLE001 - whatever it is, the parent is told
-            ending = _failed(error)
+            ending = endings.raised(error, given["workflow"], given["task"])
         return await self._close(given, ending, self._pages, lock)
 
     async def _close(self, given: Message, ending: Message, pages: Pages, lock: HeldLock) -> Message:
@@ -123,25 +120,19 @@ class Host:
             if not work.done():
                 await asyncio.sleep(0.05)  # a dying browser closes its page first: let the verdict settle
                 work.cancel()
-            result = await work
-            return {"outcome": "done", "reason": "done", "result": to_json(result, "the result")}
+            return endings.returned(await work)
         except BaseException as error:  # noqa: BLE001 - whatever the author's code raises is how this attempt ends
             return self._ending(error, pages, given)
         finally:
             death.cancel()
 
     def _ending(self, error: BaseException, pages: Pages, given: Message) -> Message | None:
-        if isinstance(error, End):
-            kill = error.outcome == "crashed"
-            return {"outcome": error.outcome, "reason": error.reason, "kill": kill, **error.details}
-        if isinstance(error, AskReview):
-            return _asked(error, given)
-        dead = pages.failed()
+        dead = "" if isinstance(error, (End, AskReview)) else pages.failed()
         if dead == "tab":
             return None
         if dead:
             return {"outcome": "crashed", "reason": f"its {dead} died", "kill": True}
-        return _failed(error)
+        return endings.raised(error, given["workflow"], given["task"])
 
     def _facts(self, given: Message) -> Facts:
         return Facts(
@@ -154,35 +145,6 @@ class Host:
             secrets_dir=self._config.secrets_dir,
             step_timeout_s=self._config.step_timeout_s,
         )
-
-
-def _asked(signal: AskReview, given: Message) -> Message:
-    """The question of a workflow that raised AskReview, about a description as it stands now."""
-    operation = ledger.operation(given["workflow"], f"ask.{signal.subject}", given["task"])
-    description = ledger.canonical(signal.describe)
-    question = {
-        "kind": "approval",
-        "operation": operation,
-        "try": 0,
-        "hash": ledger.digest(operation, description),
-        "description": description,
-        "quiet": True,
-        "why": signal.reason,
-        "evidence": "",
-    }
-    return {"outcome": "review", "reason": signal.reason, "question": question}
-
-
-def _failed(error: BaseException) -> Message:
-    """How an attempt ends that raised: signals as they say, anything else as a failure of the work."""
-    if isinstance(error, Snooze):
-        return {"outcome": "snoozed", "reason": error.reason, "delay_s": error.seconds}
-    if isinstance(error, Cancel):
-        return {"outcome": "cancelled", "reason": error.reason}
-    log().debug("attempt_failed", exc_info=error)
-    text = redact(f"{type(error).__name__}: {error}")[:4000]
-    code = error.code if isinstance(error, KoalaError) else ""
-    return {"outcome": "failed", "reason": text.splitlines()[0][:300] if text else "", "error": text, "code": code}
 
 
 async def _main(config: Settings, descriptor: int, parent: int) -> None:

@@ -11,7 +11,6 @@ import typer
 from koala.cli.output import say
 from koala.errors import KoalaError
 from koala.exits import Exit
-from koala.store import OUTAGE
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells count it."""
@@ -24,8 +23,6 @@ def describe(error: BaseException) -> tuple[str, str, int]:
     """The stable code, the text and the exit code of a failure."""
     if isinstance(error, KoalaError):
         return error.code, str(error), error.exit
-    if isinstance(error, OUTAGE):
-        return "store_away", f"the store does not answer: {error}", Exit.STORE_AWAY
     if isinstance(error, redis.exceptions.RedisError):
         return "store", f"the store refused this: {error}", Exit.FAILED
     if isinstance(error, typer.TyperException):

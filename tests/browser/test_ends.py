@@ -95,15 +95,20 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.parametrize("frozen", [False, True])
 def test_driver_browser_and_renderers_die_with_their_host(
-    free_data: Path, options: BrowserOptions, record_property: pytest.RecordProperty
+    free_data: Path, options: BrowserOptions, record_property: pytest.RecordProperty, frozen: bool
 ) -> None:
+    """Frozen ones cannot end by themselves: it is the kernel that ends them."""
     command = [sys.executable, "-c", HOST, str(free_data), "sandboxed" if options.sandbox else "open"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as host:
         assert host.stdout is not None
         driver, browser = (Process(*pair) for pair in json.loads(host.stdout.readline()))
         family = [driver, *processes.tree(browser)]
         assert len(family) > 5
+        if frozen:
+            processes.end(driver, signal.SIGSTOP)
+            processes.end(browser, signal.SIGSTOP)
         began = time.monotonic()
         host.kill()
         until(lambda: not any(processes.is_alive(p) for p in family), "the end of all", 2)

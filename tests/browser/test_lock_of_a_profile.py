@@ -96,6 +96,7 @@ async def test_driver_and_lock_of_the_driver_end_together(visitor: Visitor) -> N
     assert str(driver.lock) not in {name for p in processes.tree(browser.process) for name in _open_files(p.pid)}
     processes.end(driver.process)
     await browser.gone()
+    await driver.gone()
     await browser.close()
     assert isinstance(locks.prove_gone(where, driver.lock), Gone)
 

@@ -135,3 +135,15 @@ async def test_pages_may_not_queue_requests_for_a_later_browser(visitor: Visitor
     asked = "navigator.permissions.query({name: 'background-sync'}).then(answer => answer.state)"
     assert await page.evaluate(asked) == "denied"
     await browser.close()
+
+
+async def test_what_a_page_stored_just_before_a_clean_close_is_there(visitor: Visitor) -> None:
+    browser = await visitor.open()
+    page = await visitor.log_in(browser)
+    await page.evaluate("localStorage.setItem('token', 'kept')")
+    assert await browser.close() == "clean"
+    again = await visitor.open()
+    page = await again.new_page()
+    await page.goto(visitor.shop)
+    assert await page.evaluate("localStorage.getItem('token')") == "kept"
+    await again.close()

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from koala import keys, tasks
 from koala.attempt import Attempt
+from koala.cli import watch
 from koala.store import Store, open_store
 from koala.tasks import Task
 from tests.support.cli import Cli
@@ -189,16 +191,29 @@ class TestWait:
         with worker(store, lambda attempt: attempt.release("done", {"result": "7"})):
             assert koala.ok("submit", "news", "--key", "k", "--wait").data == 7
 
-    def test_a_store_that_goes_away_is_waited_for(self, own_redis: RedisServer) -> None:
+    def test_a_store_that_goes_away_is_waited_for(
+        self, own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         koala = Cli(own_redis.socket_url)
         store = open_store(own_redis.socket_url)
+        looked, missed = threading.Event(), threading.Event()
+        again = watch._again
+
+        def told(*given: Any) -> watch.Sight:
+            seen = again(*given)
+            (missed if seen.away else looked).set()
+            return seen
 
         def work(attempt: Attempt) -> None:
-            own_redis.restart()
-            Pool(store).lapse(attempt.lease)
-            lost = Pool(store).lose(attempt)
-            Pool(store).start(lost).release("done", {"result": "9"})
+            assert looked.wait(20)
+            own_redis.kill()
+            assert missed.wait(20)
+            own_redis.start()
+            attempt.release("done", {"result": "9"})
 
+        monkeypatch.setattr(watch, "_again", told)
         with worker(store, work):
-            assert koala.ok("submit", "news", "--wait").data == 9
+            said = koala.ok("submit", "news", "--wait")
+        assert said.data == 9
+        assert "the store does not answer" in said.err
         store.close()

@@ -12,7 +12,7 @@ from koala.attempt import Attempt
 from koala.clock import boottime
 from koala.fence import Fence
 from koala.leases import Lease, Terms
-from tests.support.pool import FACTS, OPERATION, PRICE, TERMS, Pool, unchanged
+from tests.support.pool import FACTS, OPERATION, PRICE, TERMS, TOKEN, Pool, unchanged
 from tests.support.waiting import until
 
 BRIEF = Terms(ttl_s=0.05, margin_s=0.01)
@@ -379,7 +379,7 @@ class TestGone:
 class TestHolds:
     """A person's command holds a profile as an attempt does."""
 
-    def take(self, pool: Pool, token: str = "mine", profile: str = "anna") -> Lease | holds.Busy:
+    def take(self, pool: Pool, token: str = TOKEN, profile: str = "anna") -> Lease | holds.Busy:
         return holds.take(pool.store, profile, "eva on host", token, TERMS)
 
     def test_no_task_of_the_profile_starts_meanwhile(self, pool: Pool) -> None:

@@ -156,7 +156,8 @@ class Machine(RuleBasedStateMachine):
 
     def begin(self, task: tasks.Task, *, repeat: bool) -> Attempt | None:
         """Acquire, on a slot that is free; None when that is refused."""
-        used = {lease["slot"] for lease in leases.held(self.store).values()}
+        held = leases.held(self.store)
+        used = {lease["slot"] for lease in held.values()}
         slot = next((slot for slot in SLOTS if slot not in used), None)
         if not slot:
             return None
@@ -165,6 +166,7 @@ class Machine(RuleBasedStateMachine):
         if isinstance(lease, str):
             return None
         assert task.status in ("ready", "handed"), "only a task that waits is started"
+        assert task.resource not in held, "one holder"
         fence = Fence.parse(lease.fence)
         assert fence > self.highest, "a fence only grows"
         self.highest = fence

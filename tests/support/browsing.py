@@ -8,6 +8,8 @@ from playwright.async_api import Page
 
 from koala import Limits, Operation, Run, minutes, seconds, workflow
 from tests.support.workflows import Errand
+from workflows.roundup import issue as roundup
+from workflows.roundup.issue import IssueArgs
 from workflows.shop.arguments import OrderArgs
 from workflows.shop.browser import find, is_logged_in, log_in, place, read_price
 
@@ -69,3 +71,34 @@ async def guarded(run: Run, args: Browse) -> str:
 
 async def _body(page: Page) -> str:
     return (await page.locator("body").inner_text())[:300]
+
+
+class Report(Errand):
+    """An issue for a tracker; `shop` is the tracker's address."""
+
+    def issue(self) -> IssueArgs:
+        """What the tracker's own workflow would be given."""
+        return IssueArgs(tracker=self.shop, title="It smells of eucalyptus", reference=self.reference)
+
+
+@workflow("test.report", args=Report, profile="optional", limits=LIMITS)
+async def report(run: Run, args: Report) -> dict[str, Any]:
+    """Roundup's own workflow, with the gate `submitted` between the submit and the receipt."""
+    issue = args.issue()
+    page = await run.page()
+    await roundup.log_in(run, page, issue)
+
+    async def act(op: Operation) -> dict[str, str]:
+        receipt = await roundup.create(page, issue)
+        await args.gate("submitted")
+        return receipt
+
+    receipt = await run.effect(
+        "create_issue",
+        key=args.reference,
+        do=act,
+        confirm=lambda op: roundup.find(run, page, issue),
+        timeout=seconds(args.act_s),
+        settle=seconds(args.settle_s),
+    )
+    return dict(receipt)

@@ -44,6 +44,9 @@ PACE = {
 }
 """Everything that waits, short."""
 
+OPTIONS = ("plan", "profile", "dedupe", "priority", "deadline", "at")
+"""What `order` and `errand` pass to `submit`; the rest is for the workflow."""
+
 
 class LivePool:
     """A context manager. `environment` are further KOALA_ variables for every program.
@@ -74,14 +77,15 @@ class LivePool:
             self.store = open_store(self.redis.socket_url)
             stack.callback(self.store.close)
             self.shop = stack.enter_context(ShopProcess(self.home / "shop"))
-            stack.callback(self._end)
+            stack.callback(self.end_programs)
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def _end(self) -> None:
+    def end_programs(self) -> None:
+        """SIGKILL to every worker and scheduler, frozen or not, with all that they started."""
         program.thaw(self._frozen)
         for one in self._programs:
             one.end()
@@ -137,9 +141,11 @@ class LivePool:
 
     # Work
 
-    def submit(self, workflow: str, args: Mapping[str, Any], *, plan: str = "", **more: Any) -> str:
+    def submit(
+        self, workflow: str, args: Mapping[str, Any], *, plan: str = "", dedupe: str = "", **more: Any
+    ) -> str:
         """Accept a task; its id. `plan` are fault points for it alone."""
-        given = prepare(self._registry, workflow, dict(args), **more)
+        given = prepare(self._registry, workflow, dict(args), key=dedupe, **more)
         id_ = tasks.new_id()
         if plan:
             (self.home / "faults" / f"plan-{id_}").write_text(plan)
@@ -148,7 +154,7 @@ class LivePool:
 
     def order(self, reference: str, *, workflow: str = "shop.order_by_api", **more: Any) -> str:
         """Submit an order of one mug by the API; `plan`, `profile` and the like go to `submit`, the rest is args."""
-        options = {name: more.pop(name) for name in ("plan", "profile", "key", "priority", "deadline") if name in more}
+        options = {name: more.pop(name) for name in OPTIONS if name in more}
         base = {"shop": self.shop.url, "user": "ann", "sku": "MUG-1", "reference": reference, "settle_s": 0.5}
         return self.submit(workflow, {**base, **more}, **options)
 
@@ -156,7 +162,7 @@ class LivePool:
         """Submit one of `tests.support.workflows`, with a folder of gates of its own."""
         folder = self.gates(reference)
         folder.mkdir(exist_ok=True)
-        options = {name: more.pop(name) for name in ("plan", "profile", "key", "priority", "deadline") if name in more}
+        options = {name: more.pop(name) for name in OPTIONS if name in more}
         args = {"shop": self.shop.url, "reference": reference, "folder": str(folder), **more}
         return self.submit(workflow, args, **options)
 
@@ -209,6 +215,14 @@ class LivePool:
         """The slot that runs the task, as it was at its last heartbeat, and its `pid`."""
         started = self.events(id_, "attempt_started")[-1].data["slot"]
         return next(slot for slot in slots.alive(self.store) if slot["id"] == started)
+
+    def parents(self) -> list[int]:
+        """The pids of all slots' parents."""
+        return [int(slot["pid"]) for slot in slots.alive(self.store)]
+
+    def work_class(self) -> str:
+        """The class of work of its workers, which all run the same."""
+        return slots.alive(self.store)[0]["class"]
 
     def parent_of(self, id_: str) -> int:
         """The pid of the slot's parent that runs the task."""

@@ -153,7 +153,7 @@ class Pool:
 
     def put(self, task: Task, **fields: Any) -> None:
         """Write fields of a record past the scripts, to move its time."""
-        self.store.client.hset(keys.task(task.id), mapping={**fields})
+        self.store.client.hset(keys.task(task.id), mapping=dict[Any, Any](fields))
 
     def receipt(self, attempt: Attempt, *, token: str = TOKEN, try_: int = 1, number: int = 1) -> Reply:
         """Record a receipt of the act."""

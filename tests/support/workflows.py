@@ -120,10 +120,10 @@ async def order(run: Run, args: Errand) -> list[Any]:
 
 @workflow("test.exits", args=Errand, limits=LIMITS)
 async def exits(run: Run, args: Errand) -> Any:
-    """Ends its own process: in a step, in an act before the request (`before`) or after it (`after`)."""
+    """Ends its own process: in a step, in an act before the request (`before`) or after it, in a `look`."""
 
     def leave(where: str) -> None:
-        if args.where == where and args.turn() <= args.times:
+        if where in args.where.split() and args.turn() <= args.times:
             os._exit(9)
 
     async def do(op: Operation) -> Any:
@@ -132,8 +132,12 @@ async def exits(run: Run, args: Errand) -> Any:
         leave("after")
         return receipt
 
+    async def confirm(op: Operation) -> Any:
+        leave("look")
+        return await find(args, args.reference)
+
     await run.step("one", lambda: leave("step"))
-    return await place(run, args, args.reference, do=do)
+    return await place(run, args, args.reference, do=do, confirm=confirm)
 
 
 @workflow("test.hang", args=Errand, limits=LIMITS)
@@ -176,9 +180,13 @@ async def blind(run: Run, args: Errand) -> Any:
 
 @workflow("test.forgets", args=Errand, limits=LIMITS)
 async def forgets(run: Run, args: Errand) -> str:
-    """Comes to its effect in the first attempt only, unless the gate `mind` is open."""
+    """Comes to its effect in the first attempt only, unless the gate `mind` is open. What `blind`: confirm cannot tell."""
+
+    async def cannot_tell(op: Operation) -> Any:
+        raise LookupError("it cannot see")
+
     if args.turn() == 1 or args.is_open("mind"):
-        await place(run, args, args.reference)
+        await place(run, args, args.reference, **({"confirm": cannot_tell} if args.what == "blind" else {}))
     return "ended"
 
 

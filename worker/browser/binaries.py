@@ -86,9 +86,7 @@ def refuse_shell(path: Path) -> None:
 def major_version(path: Path) -> int:
     """The Chromium major version of a program; asked once a process. Raises BrowserMissing."""
     try:
-        text = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=20, check=True
-        ).stdout
+        text = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=True).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise BrowserMissing(f"{path} does not say its version ({error}): reinstall it") from None
     found = re.search(r"(\d+)\.\d+\.\d+", text)
@@ -105,7 +103,5 @@ def _first(paths: Iterable[str], others: Iterable[Path]) -> Path | None:
 def _program(path: Path) -> Path:
     real = path.resolve()
     if not real.is_file():
-        raise BrowserMissing(
-            f"{path} is not a program: correct the setting, or remove it to use Debian's browser"
-        )
+        raise BrowserMissing(f"{path} is not a program: correct the setting, or remove it to use Debian's browser")
     return real

@@ -35,7 +35,7 @@ class Driver:
         self.process = process
 
     @classmethod
-    async def start(cls, volume: Volume, fence: Fence, *, tmp: Path, seconds: float = 15) -> Driver:
+    async def start(cls, volume: Volume, fence: Fence, *, tmp: Path, seconds: float = 30) -> Driver:
         """Start a driver under a new lock D; `tmp` takes refusals.
 
         Raises BrowserFailed, BrowserHung, or the lock's errors; then nothing runs.

@@ -48,9 +48,7 @@ def complaint(error: PlaywrightError) -> str:
 class Run:
     """One start of a browser under a lock."""
 
-    def __init__(
-        self, driver: Driver, binary: Path, lock: Path, fence: Fence, options: BrowserOptions
-    ) -> None:
+    def __init__(self, driver: Driver, binary: Path, lock: Path, fence: Fence, options: BrowserOptions) -> None:
         self._driver = driver
         self._lock = lock
         self._options = options

@@ -24,6 +24,8 @@ from worker.profiles import Preparation, ProfileDirectory
 
 Ending = Literal["clean", "killed"]
 CALL_SECONDS = 10.0
+HELPERS_LOOKS = 100
+"""A second, by steps of 0.01 s: what is still there then is killed."""
 
 
 class ProfileBrowser:
@@ -35,7 +37,6 @@ class ProfileBrowser:
         fence: Fence,
         context: BrowserContext,
         process: Process,
-        driver: Process,
     ) -> None:
         self.profile = profile
         self.fence = fence
@@ -46,8 +47,8 @@ class ProfileBrowser:
         self._saved: list[cookies.Cookie] | None = None
         self._digest = ""
         self._crash: list[Callable[[Page], None]] = []
-        # Playwright tells of a browser that died, but not of a driver.
-        self._gone = asyncio.ensure_future(self._either_ended(driver))
+        # Playwright tells nobody when its driver dies; the browser always dies with it.
+        self._gone = asyncio.ensure_future(processes.ended(process))
         context.on("page", self._watch)
         for page in context.pages:
             self._watch(page)
@@ -59,11 +60,11 @@ class ProfileBrowser:
 
     @property
     def is_alive(self) -> bool:
-        """Whether browser and driver both live."""
+        """Whether the browser lives; frozen counts as alive."""
         return not self._gone.done() and processes.is_alive(self.process)
 
     async def gone(self) -> None:
-        """Return when the browser or its driver is gone, whoever ended it."""
+        """Return when the browser is gone, whoever ended it or its driver."""
         await asyncio.shield(self._gone)
 
     def on_crash(self, callback: Callable[[Page], None]) -> None:
@@ -81,11 +82,11 @@ class ProfileBrowser:
             return cookies.digest(await cookies.current(self.context)) != self._digest
 
     async def barrier(self, seconds: float = CALL_SECONDS) -> None:
-        """Return when all cookies are on disk: they survive whatever is killed next. Raises BrowserHung,
-        BrowserFailed.
+        """Return when all cookies are on disk: they survive whatever is killed next. About 0.1 s.
 
-        Session cookies go to the profile's side file, the others into Chromium's own store. About 0.1 s. A
-        page's local storage is not included: Chromium writes it within seconds, and nothing can hurry it.
+        Session cookies go to the profile's side file, the others into Chromium's own store. Local storage is
+        not included: Chromium writes it after 5 s (when it changes often, after up to a minute) or when the
+        last page of its site is closed, and nothing can hurry it. Raises BrowserHung, BrowserFailed.
         """
         async with launch.asked(seconds, "the cookie barrier"):
             now = await cookies.current(self.context)
@@ -96,8 +97,7 @@ class ProfileBrowser:
     async def close(self, seconds: float = 10) -> Ending:
         """Close within the time, or kill the process tree. Only a clean ending marks the profile clean.
 
-        Returns with every process of the browser gone, except one that the kernel itself cannot end. Never
-        raises.
+        Returns with every process of the browser gone, but for one that the kernel cannot end. Never raises.
         """
         asked_to = self.is_alive and await self._close_kindly(seconds)
         await asyncio.to_thread(processes.end_tree, [self.process], sessions=[self.process.pid])
@@ -114,32 +114,23 @@ class ProfileBrowser:
         self.preparation = dataclasses.replace(self.preparation, refused_cookies=tuple(refused))
         self._digest = cookies.digest(await cookies.current(self.context))
 
-    async def _either_ended(self, driver: Process) -> None:
-        ends = [asyncio.ensure_future(processes.ended(process)) for process in (self.process, driver)]
-        try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for end in ends:
-                end.cancel()
-
     async def _close_kindly(self, seconds: float) -> bool:
         try:
             async with within(seconds, "closing the browser"):
                 self._save(cookies.session_only(await cookies.current(self.context)))
-                await self._close_pages()
                 await self.context.close()
                 await processes.ended(self.process)
+                await self._helpers_ended()
         except Exception:  # noqa: BLE001 - whatever it is, the tree is killed next
             return False
         return True
 
-    async def _close_pages(self) -> None:
-        # A page that asks "leave this site?" and is told to stay would hold the browser open. A last page is
-        # kept, since with it the browser would end before it is told to.
-        pages = self.context.pages
-        await self.context.new_page()
-        for page in pages:
-            await page.close(run_before_unload=False)
+    async def _helpers_ended(self) -> None:
+        # The process that stores pages' data may still be writing when the main one has ended.
+        for _ in range(HELPERS_LOOKS):
+            if not processes.session_members(self.process.pid, self.process.started):
+                return
+            await asyncio.sleep(0.01)
 
     def _says_clean(self) -> bool:
         """Whether Chromium itself noted a normal end: a crash during the close ends without any error."""
@@ -198,9 +189,7 @@ async def open_profile(
     return opened
 
 
-def _prepare(
-    profile: ProfileDirectory, fence: Fence, binary: Path, adopt: bool, roll_back: bool
-) -> Preparation:
+def _prepare(profile: ProfileDirectory, fence: Fence, binary: Path, adopt: bool, roll_back: bool) -> Preparation:
     with locks.take(profile.volume, profile.lock, "preparing", fence) as held:
         return profile.prepare(held, binary, major_version(binary), adopt=adopt, roll_back=roll_back)
 
@@ -214,4 +203,4 @@ async def _launch(
             profile.user_data, **arguments, **options.context()
         )
     )
-    return ProfileBrowser(profile, fence, context, run.process(), driver.process)
+    return ProfileBrowser(profile, fence, context, run.process())

@@ -64,11 +64,7 @@ class WarmShell:
 
     @property
     def is_alive(self) -> bool:
-        return (
-            self._life is not None
-            and self._life.browser.is_connected()
-            and processes.is_alive(self._life.process)
-        )
+        return self._life is not None and self._life.browser.is_connected() and processes.is_alive(self._life.process)
 
     async def context(self, fence: Fence) -> BrowserContext:
         """A fresh context; in a new browser when there is none, it died or is due.

@@ -2,7 +2,7 @@
 
 K is the child's lock of one attempt, D a driver's of its life, B a browser's: the profile's own lock, or
 one of its life for a browser without a profile. All are files in the volume's `locks/`, with the volume's
-mark inside. Nothing here blocks: a lock is taken now or refused with its holder's name.
+mark inside. Nothing here waits for a holder: a lock is taken at once or refused with its holder's name.
 """
 
 from worker.locks.errors import LockDamaged, LockHeld, LockMissing, LowerFence

@@ -21,17 +21,16 @@ def content_of(where: Volume, path: Path, descriptor: int) -> lockfile.Content:
     try:
         content = lockfile.read(descriptor)
     except lockfile.Damaged as error:
-        raise LockDamaged(
-            f"{path} is damaged ({error}): see that its holder is gone, then remove it"
-        ) from None
+        raise LockDamaged(f"{path} is damaged ({error}): see that its holder is gone, then remove it") from None
     if content["volume"] != where.mark:
         raise LockMissing(f"{path} is of another volume ({content['volume']}, ours is {where.mark})")
     return content
 
 
-def lock_now(where: Volume, path: Path, descriptor: int) -> lockfile.Content:
+def locked(where: Volume, path: Path, descriptor: int, *, patient: bool) -> lockfile.Content:
     """Lock or raise; then read, since only the holder's view of the text is settled."""
-    if not lockfile.lock(descriptor):
+    got_it = lockfile.lock_patiently(descriptor) if patient else lockfile.lock(descriptor)
+    if not got_it:
         holder = holder_in(content_of(where, path, descriptor))
         raise LockHeld(f"{path.name} is held by {holder or 'a process that has not named itself'}", holder)
     if not lockfile.is_at(descriptor, str(path)):

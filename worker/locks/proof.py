@@ -8,7 +8,7 @@ from pathlib import Path
 
 from koala.errors import VolumeError
 from worker.locks.errors import LockHeld, LockMissing
-from worker.locks.file import clear_last_browser, holder_in, lock_now, open_file
+from worker.locks.file import clear_last_browser, holder_in, locked, open_file
 from worker.locks.holder import Holder
 from worker.volume import Volume
 
@@ -45,7 +45,7 @@ def prove_gone(where: Volume, path: Path) -> Gone | Alive | Unproved:
     except LockMissing as error:
         return Unproved(str(error))
     try:
-        content = lock_now(where, path, descriptor)
+        content = locked(where, path, descriptor, patient=False)
         return Gone(holder_in(content), tuple(clear_last_browser(path, content)))
     except LockHeld as error:
         return Alive(error.holder)

@@ -9,7 +9,7 @@ from pathlib import Path
 from koala.fence import Fence
 from worker import volume
 from worker.locks.errors import LowerFence
-from worker.locks.file import clear_last_browser, content_of, holder_in, lock_now, open_file
+from worker.locks.file import clear_last_browser, content_of, holder_in, locked, open_file
 from worker.locks.held import HeldLock
 from worker.locks.holder import Holder
 from worker.volume import Volume
@@ -65,7 +65,7 @@ def take(where: Volume, path: Path, role: str, fence: Fence) -> HeldLock:
     """
     descriptor = open_file(path)
     try:
-        content = lock_now(where, path, descriptor)
+        content = locked(where, path, descriptor, patient=True)
         _refuse_lower(path, content, fence)
         clear_last_browser(path, content)
         us = lockfile.this_process(role, str(fence), where.machine)

@@ -19,10 +19,6 @@ from worker.wrappers import proc
 SIZE = 2048
 """Bytes of a lock file: one write below a page, so that a killed writer leaves the old text or the new."""
 
-LOOKS = 5
-LOOK_SECONDS = 0.01
-"""Whoever proves that a holder is gone takes its lock for a moment; that must not look like a holder."""
-
 Content = dict[str, Any]
 
 
@@ -43,15 +39,22 @@ def open_existing(path: str) -> int | None:
 
 
 def lock(descriptor: int) -> bool:
-    """Take the lock now or not at all; a little later when it was held for a look only."""
-    for look in range(LOOKS):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(LOOK_SECONDS if look < LOOKS - 1 else 0)
-        else:
-            return True
-    return False
+    """Take the lock now or not at all."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def lock_patiently(descriptor: int, seconds: float = 0.25) -> bool:
+    """Take the lock, waiting a little: whoever proves a holder gone takes it for a moment, and is no holder."""
+    deadline = time.monotonic() + seconds
+    while not lock(descriptor):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 def is_at(descriptor: int, path: str) -> bool:

@@ -81,7 +81,7 @@ def take(role: str, binary: str) -> int:
     if descriptor is None:
         raise Refusal("missing", f"there is no lock file {path}: is the data volume mounted?")
     content = read(descriptor, path)
-    if not lockfile.lock(descriptor):
+    if not lockfile.lock_patiently(descriptor):
         raise Refusal("held", "another process holds the lock", content.get("holder"))
     if not lockfile.is_at(descriptor, path):
         raise Refusal("missing", f"the lock file {path} was removed meanwhile")

@@ -32,7 +32,7 @@ class Holding:
         self._desk = desk
         self._profile = profile
         self._lease = lease
-        self._watchdog = Watchdog(os.getppid(), lambda: [])
+        self._watchdog = Watchdog(os.getppid(), list)
         self._watchdog.trusted_until = lease.trusted_until
         self._watchdog.start()
         self.forget = False

@@ -29,7 +29,7 @@ class Origin(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     origin: str
-    localStorage: list[Item] = []  # noqa: N815 - the file's own word
+    localStorage: list[Item] = []
 
     @property
     def beyond(self) -> bool:

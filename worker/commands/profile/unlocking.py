@@ -85,7 +85,7 @@ def _attempt(desk: Desk, directory: ProfileDirectory, browser: Process, fence: F
 
 
 def _report(desk: Desk, name: str, because: str) -> None:
-    """Say that the attempts are gone whose effects wait for that. Living ones on this machine are left to the kernel."""
+    """Say that the attempts are gone whose effects wait for that. Living ones here are left alone."""
     for waiting in _waiting(desk.store, name):
         if _alive_here(desk, waiting):
             say(f"attempt {waiting.fence} of task {waiting.task.id} still lives here and is not reported gone")

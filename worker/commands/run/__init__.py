@@ -98,5 +98,7 @@ def _told(outcome: Outcome, as_json: bool) -> int:
         data(outcome.public())
     elif outcome.status == "done":
         print(pretty(outcome.result, most=100_000))  # noqa: T201 - the result is what standard output is for
+    if outcome.interrupted and not outcome.unsettled:
+        return INTERRUPTED  # which is said where exit codes are
     say(outcome.verdict(), style="green" if outcome.exit is Exit.OK else "red")
-    return INTERRUPTED if outcome.interrupted else int(outcome.exit)
+    return int(outcome.exit)

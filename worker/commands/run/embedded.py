@@ -50,7 +50,7 @@ def embedded(binary: Path, folder: Path, where: Volume) -> Iterator[Embedded]:
     Raises Refused while another command uses it, StoreAway when it does not start.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    home = Path(tempfile.mkdtemp(prefix="koala-", dir="/tmp"))  # noqa: S108 - short: a socket's path has 107 bytes
+    home = Path(tempfile.mkdtemp(prefix="koala-", dir="/tmp"))  # short: a socket's path has 107 bytes
     try:
         socket = home / "redis.sock"
         popen = _start(binary, folder, where, socket)

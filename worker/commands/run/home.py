@@ -20,7 +20,7 @@ HERE = {
     "KOALA_SLOTS": "1",
     "KOALA_LEASE_TTL_S": "6",
     "KOALA_TRUST_MARGIN_S": "1",
-    "KOALA_DRAIN_SOFT_S": "3",
+    "KOALA_DRAIN_SOFT_S": "1.5",
     "KOALA_BACKOFF_S": "0",
     "KOALA_LOG_FORMAT": "text",
 }

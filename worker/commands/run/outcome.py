@@ -54,8 +54,6 @@ class Outcome:
             return "rehearsed: nothing was done. Add --act to do it"
         if self.unsettled:
             return "an effect is not settled: run the same command again to settle it"
-        if self.interrupted:
-            return "interrupted; nothing is left running"
         if task.status == "done":
             return f"done in {span(task.ended_ms - task.created_ms)}"
         if task.status == "review":

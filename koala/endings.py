@@ -1,0 +1,58 @@
+"""How an attempt ends, by what its workflow returned or raised: the words that the slot's parent is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from koala import ledger
+from koala.errors import KoalaError
+from koala.logs import log
+from koala.redaction import redact
+from koala.signals import AskReview, Cancel, End, Snooze
+from koala.values import to_json
+
+Ending = dict[str, Any]
+"""`outcome` and `reason`; by outcome also result, error and code, delay_s, question. `kill`: nothing is closed kindly."""
+
+
+def returned(result: Any) -> Ending:
+    """The workflow came to its end. Raises TypeError or PayloadTooLarge when its result cannot be kept."""
+    return {"outcome": "done", "reason": "done", "result": to_json(result, "the result")}
+
+
+def raised(error: BaseException, workflow: str, task_id: str) -> Ending:
+    """It raised: signals end as they say, anything else is a failure of the work."""
+    if isinstance(error, End):
+        kill = error.outcome == "crashed"
+        return {"outcome": error.outcome, "reason": error.reason, "kill": kill, **error.details}
+    if isinstance(error, AskReview):
+        return _asked(error, workflow, task_id)
+    if isinstance(error, Snooze):
+        return {"outcome": "snoozed", "reason": error.reason, "delay_s": error.seconds}
+    if isinstance(error, Cancel):
+        return {"outcome": "cancelled", "reason": error.reason}
+    return _failed(error)
+
+
+def _asked(signal: AskReview, workflow: str, task_id: str) -> Ending:
+    """The question of a workflow that raised AskReview, about a description as it stands now."""
+    operation = ledger.operation(workflow, f"ask.{signal.subject}", task_id)
+    description = ledger.canonical(signal.describe)
+    question = {
+        "kind": "approval",
+        "operation": operation,
+        "try": 0,
+        "hash": ledger.digest(operation, description),
+        "description": description,
+        "quiet": True,
+        "why": signal.reason,
+        "evidence": "",
+    }
+    return {"outcome": "review", "reason": signal.reason, "question": question}
+
+
+def _failed(error: BaseException) -> Ending:
+    log().debug("attempt_failed", exc_info=error)
+    text = redact(f"{type(error).__name__}: {error}")[:4000]
+    code = error.code if isinstance(error, KoalaError) else ""
+    return {"outcome": "failed", "reason": text.splitlines()[0][:300] if text else "", "error": text, "code": code}
