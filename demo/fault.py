@@ -15,7 +15,7 @@ from koala import tasks
 from koala.clock import wall_ms
 from koala.store import Store
 
-PATIENCE_S = 8.0
+PATIENCE_S = 6.0
 """How long a fault waits for the moment it is meant for; after that any attempt in work will do."""
 MOST_CRASHES = 1
 """A task that has crashed more often is spared: a third crash would be the end of it, and rightly so."""
@@ -70,11 +70,13 @@ class Fault(ABC):
         """Do what can be done now; short. Whether it struck: then what was seen before is no longer true."""
         if self.over or not all(fault.over for fault in self._after):
             return False
-        self._waits_since = self._waits_since or time.monotonic()
         if self.struck:
             self._follow(sight)
             return False
-        return not sight.away and self.ready(sight) and self._try(sight)
+        if sight.away or not self.ready(sight):
+            return False
+        self._waits_since = self._waits_since or time.monotonic()
+        return self._try(sight)
 
     def ready(self, sight: Sight) -> bool:
         """Whether the pool is in a state for it."""
@@ -103,13 +105,18 @@ class Fault(ABC):
         return f"{names(self.hits)} went on"
 
     def candidates(self, sight: Sight) -> list[Running]:
-        """Orders in a moment that will do by now, the dearest first; one that was hit before only after a long wait."""
-        waited = time.monotonic() - self._waits_since
-        moments = AT_WORK if waited > PATIENCE_S else self._wants
-        spared: set[str] = set() if waited > 2 * PATIENCE_S else self.scene.spared
-        fit = [one for one in sight.running if one.work.order and one.moment in moments]
-        fit = [one for one in fit if one.crashes <= MOST_CRASHES and one.work.label not in spared]
+        """Orders in a moment that will do by now, the dearest first."""
+        moments = AT_WORK if self._waited() > PATIENCE_S else self._wants
+        fit = [one for one in sight.running if one.work.order and one.moment in moments and self.may_hit(one)]
         return sorted(fit, key=lambda one: moments.index(one.moment))
+
+    def may_hit(self, one: Running) -> bool:
+        """Whether this attempt may be hit: one of a task that was hit before only after a long wait."""
+        fresh = one.work.label not in self.scene.spared or self._waited() > 2 * PATIENCE_S
+        return fresh and one.crashes <= MOST_CRASHES
+
+    def _waited(self) -> float:
+        return time.monotonic() - self._waits_since
 
     def _try(self, sight: Sight) -> bool:
         at = wall_ms()

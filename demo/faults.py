@@ -1,4 +1,4 @@
-"""The nine faults of the demo."""
+"""The eight faults of the demo."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import psutil
 
 from demo import plan, processes, story, victims
-from demo.fault import MOST_CRASHES, Fault, Scene, names
+from demo.fault import Fault, Scene, names
 from demo.pool import Program
 from demo.sight import Running, Sight
 from demo.story import Moment
@@ -19,7 +19,7 @@ LONGEST_FREEZE_S = 4 * plan.TTL_S
 
 
 def all_faults(scene: Scene) -> list[Fault]:
-    """All nine, in the order in which they are told about."""
+    """All of them, in the order in which they are told about."""
     first: list[Fault] = [
         PartKilled(scene, Part.RENDERER, Moment.LOOKING),
         PartKilled(scene, Part.BROWSER, Moment.ORDERED),
@@ -47,7 +47,7 @@ class PartKilled(Fault):
                 continue
             self.hits = self.scene.still_running([victim])
             if self.hits:
-                return f"killed the {self._part} of {victim.work.label}, {victim.moment}"
+                return f"killed the {self._part} of {names(self.hits, moments=True)}"
         return ""
 
     def spoiled(self, sight: Sight) -> bool:
@@ -71,7 +71,7 @@ class RedisKilled(Fault):
         self.scene.pool.redis.kill()
         self._gone_ms = wall_ms()
         self._start_at = time.monotonic() + plan.OUTAGE_S
-        return f"killed Redis while {names(self.hits)} ran; it is back in {plan.OUTAGE_S:g} s"
+        return f"killed Redis under {len(self.hits)} running tasks; it starts again in {plan.OUTAGE_S:g} s"
 
     def mended(self, sight: Sight) -> bool:
         if self._start_at and time.monotonic() >= self._start_at:
@@ -120,10 +120,7 @@ class _WorkerFault(Fault):
         for one in self.candidates(sight):
             found.setdefault(one.worker, [hit for hit in sight.running if hit.worker == one.worker])
         alive = {worker.name: worker for worker in self.scene.pool.workers if worker.alive}
-        fit = [
-            name for name, hits in found.items() if name in alive and all(hit.crashes <= MOST_CRASHES for hit in hits)
-        ]
-        return [(alive[name], found[name]) for name in fit]
+        return [(alive[name], hits) for name, hits in found.items() if name in alive and all(map(self.may_hit, hits))]
 
 
 class WorkerKilled(_WorkerFault):

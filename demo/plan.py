@@ -52,7 +52,7 @@ def orders(shop: str) -> list[Work]:
 def _order(shop: str, user: str, number: int, sku: str) -> Work:
     reference = f"{user}-{number}"
     args = {"shop": shop, "user": user, "sku": sku, "reference": reference, "settle_s": SETTLE_S}
-    return Work(f"order {reference}", "shop.order", args, profile=user, order=reference)
+    return Work(reference, "shop.order", args, profile=user, order=reference)
 
 
 def news(shop: str) -> list[Work]:

@@ -63,9 +63,9 @@ class Sight:
         return sum(task.status == "done" and task.workflow == workflow for task in self.tasks.values())
 
     @property
-    def ended(self) -> bool:
-        """Whether no task is left to run."""
-        return bool(self.tasks) and all(task.ended for task in self.tasks.values())
+    def over(self) -> bool:
+        """Whether no task is left to run: all have ended, or wait for a person, who does not come here."""
+        return bool(self.tasks) and all(task.ended or task.status == "review" for task in self.tasks.values())
 
 
 @dataclass
@@ -78,7 +78,8 @@ class Watcher:
     """What was submitted, by task id."""
     _events: dict[str, list[Event]] = field(default_factory=dict)
     _seats: dict[str, Seat] = field(default_factory=dict)
-    _final: set[str] = field(default_factory=set)
+    _read_at: dict[str, str] = field(default_factory=dict)
+    """The state of a task in which its timeline was read last."""
     last: Sight = field(default_factory=lambda: Sight({}, {}))
 
     def look(self) -> Sight:
@@ -111,13 +112,13 @@ class Watcher:
         ]
 
     def _read(self, task: Task) -> None:
-        """Read on in a timeline; one last time when the task has ended."""
-        if task.id in self._final:
+        """Read on in a timeline, unless the task lies still since it was read."""
+        state = f"{task.status} {task.fence} {task.jobs}"
+        if task.status != "running" and self._read_at.get(task.id) == state:
             return
         known = self._events.setdefault(task.id, [])
         known += timeline.read(self.store, task.id, known[-1].id if known else "-")
-        if task.ended:
-            self._final.add(task.id)
+        self._read_at[task.id] = state
 
     def _seat(self, slot: dict[str, str]) -> Seat:
         """A slot's seat; whose program it is does not change over its life."""

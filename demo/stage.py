@@ -14,7 +14,7 @@ from demo.plan import Work
 from demo.pool import Pool
 from demo.report import Evidence, Recovery, Report, Stuck, judge, refused_writes
 from demo.sight import Sight, Watcher
-from demo.view import View
+from demo.view import Course, View
 from koala import slots, tasks
 from koala.client import prepare
 from koala.store import OUTAGE, Store, open_store
@@ -71,11 +71,11 @@ class Stage:
 
     def _log_in(self, store: Store) -> None:
         watcher = self._submit(store, plan.logins(self.pool.shop.url))
-        self._until(lambda: watcher.look().ended)
+        self._until(lambda: watcher.look().over)
         if watcher.last.count("shop.login") < len(plan.PROFILES):
             raise GaveUp("the profiles could not log in")
         self._logins = self.pool.shop.logins
-        self.view.say(f"{len(plan.PROFILES)} profiles are logged in; now the work begins")
+        self.view.say(f"{len(plan.PROFILES)} profiles are logged in; now the work begins (ann-2 is ann's second order)")
 
     def _work(self, store: Store) -> None:
         """Run all tasks and all faults; returns when both are over."""
@@ -94,9 +94,9 @@ class Stage:
         """Look, disturb, show; whether all is over."""
         sight = watcher.look()
         any(fault.tick(sight) for fault in self._faults)  # the next one strikes at what is seen then
-        self.view.show(sight, self._frozen)
-        waiting = [fault for fault in self._faults if not fault.over and (fault.struck or not sight.ended)]
-        return sight.ended and not waiting
+        self.view.show(sight, self._course())
+        waiting = [fault for fault in self._faults if not fault.over and (fault.struck or not sight.over)]
+        return sight.over and not waiting
 
     def _submit(self, store: Store, works: list[Work]) -> Watcher:
         watcher = Watcher(store, self.pool)
@@ -112,9 +112,10 @@ class Stage:
                 raise GaveUp
             time.sleep(PACE_S)
 
-    @property
-    def _frozen(self) -> str:
-        return next((fault.frozen for fault in self._faults if isinstance(fault, WorkerFrozen) and fault.frozen), "")
+    def _course(self) -> Course:
+        dead = {worker.name: "killed" for worker in self.pool.workers if not worker.alive}
+        frozen = {fault.frozen: "frozen" for fault in self._faults if isinstance(fault, WorkerFrozen) and fault.frozen}
+        return Course(len(self._faults), sum(fault.over for fault in self._faults), {**dead, **frozen})
 
     def _evidence(self) -> Evidence:
         """What is judged. The shop has ended, so its book is complete, also with what it had put off."""

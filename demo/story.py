@@ -13,10 +13,10 @@ class Moment(StrEnum):
     """How far an attempt is, as a person would say it."""
 
     STARTING = "just starting"
-    LOOKING = "looking at the shop"
+    LOOKING = "looking at the price"
     ORDERING = "about to order"
-    ORDERED = "its order just gone out"
-    CLOSING = "about to finish"
+    ORDERED = "order sent, no answer yet"
+    CLOSING = "ordered"
 
 
 BEGUN = {"step_started": Moment.LOOKING, "effect_sent": Moment.ORDERING, "effect_happened": Moment.CLOSING}

@@ -65,11 +65,11 @@ def _seconds(recovery: Recovery) -> Text:
 
 
 def _asked(report: Report) -> str:
-    total = report.found_happened + report.found_absent
-    orders = "1 order was" if total == 1 else f"{total} orders were"
+    had, not_there = report.found_happened, report.found_absent
+    orders = "1 order was" if had + not_there == 1 else f"{had + not_there} orders were"
     return (
-        f"{orders} cut off in the middle. Nobody guessed: the shop was asked. It had {report.found_happened} "
-        f"of them; the other {report.found_absent} it had not, once it had settled, and so they were placed."
+        f"{orders} cut off before the shop's answer came. Nobody guessed: the next attempt asked the shop. "
+        f"It had {had}; it did not have {not_there}, even after the settle time, and only so much was sent again."
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -24,6 +26,15 @@ def console() -> Console:
     """Standard output."""
     made = Console(markup=False, emoji=False, highlight=False)
     return made if made.is_terminal else Console(markup=False, emoji=False, highlight=False, width=PIPED_WIDTH)
+
+
+@dataclass(frozen=True)
+class Course:
+    """How far the faults are, and which workers cannot work: `killed` or `frozen`, by name."""
+
+    faults: int
+    faults_over: int
+    lame: Mapping[str, str]
 
 
 class View:
@@ -50,16 +61,16 @@ class View:
 
     def say(self, text: str, style: str = "") -> None:
         """One line that stays."""
-        row = Table.grid(padding=(0, 2, 0, 0))
-        row.add_column(justify="right", min_width=8, no_wrap=True)
-        row.add_column(overflow="fold")
-        row.add_row(Text(f"{self.seconds:.1f} s", "dim"), Text(text, style or _style(text)))
-        self.out.print(row)
+        at, what = Text(f"{self.seconds:6.1f} s", "dim"), Text(text, style or _style(text))
+        if self.out.is_terminal:
+            self.out.print(_columns(at, what))
+        else:
+            self.out.print(Text.assemble(at, "  ", what), soft_wrap=True)
 
-    def show(self, sight: Sight, frozen: str) -> None:
+    def show(self, sight: Sight, course: Course) -> None:
         """The pool as it is now."""
         if self.out.is_terminal:
-            self._draw(frame(sight, self.seconds, frozen))
+            self._draw(frame(sight, course, self.seconds))
         elif self.seconds - self._told_at >= EVERY_S:
             self._told_at = self.seconds
             self.say(progress(sight), "dim")
@@ -75,6 +86,13 @@ class View:
             self._live = Live(what, console=self.out, transient=True, auto_refresh=False)
             self._live.start()
         self._live.update(what, refresh=True)
+
+
+def _columns(*cells: Text) -> Table:
+    """Side by side; what is too long goes on below itself."""
+    row = Table.grid(padding=(0, 2, 0, 0))
+    row.add_row(*cells)
+    return row
 
 
 def _style(text: str) -> str:
@@ -93,26 +111,26 @@ def progress(sight: Sight) -> str:
     )
 
 
-def frame(sight: Sight, seconds: float, frozen: str) -> Group:
+def frame(sight: Sight, course: Course, seconds: float) -> Group:
     """The live view."""
     bars = Table.grid(padding=(0, 1))
     bars.add_row("", *_bar("orders", sight.count("shop.order"), plan.ROUNDS * len(plan.PROFILES)))
     bars.add_row("", *_bar("news", sight.count("shop.news"), plan.NEWS))
-    store = Text("  the store is away", "red") if sight.away else Text("")
-    return Group("", bars, _slots(sight, frozen), store, Text(f"  {seconds:.0f} s", "dim"))
+    bars.add_row("", *_bar("faults", course.faults_over, course.faults))
+    away = Text("; the store is away", "red") if sight.away else ""
+    return Group("", bars, _slots(sight, course.lame), Text.assemble((f"  {seconds:.0f} s", "dim"), away))
 
 
 def _bar(name: str, done: int, of: int) -> tuple[RenderableType, ...]:
     return Text(f" {name}"), ProgressBar(total=of, completed=done, width=32), Text(f"{done:>2} of {of}")
 
 
-def _slots(sight: Sight, frozen: str) -> Table:
+def _slots(sight: Sight, lame: Mapping[str, str]) -> Table:
     """Each slot and what it does."""
     by_slot = {one.slot: one for one in sight.running}
     table = Table.grid(padding=(0, 2))
     for seat in sorted(sight.seats, key=lambda seat: (_number(seat.worker), seat.id)):
-        lame = bool(frozen) and seat.worker == frozen
-        table.add_row("", Text(seat.worker, "dim"), _does(by_slot.get(seat.id), lame))
+        table.add_row("", Text(seat.worker, "dim"), _does(by_slot.get(seat.id), lame.get(seat.worker, "")))
     return table
 
 
@@ -120,11 +138,11 @@ def _number(worker: str) -> int:
     return int(worker.rpartition(" ")[2] or 0)
 
 
-def _does(running: Running | None, frozen: bool) -> Text:
-    if frozen:
-        return Text("frozen", "blue")
+def _does(running: Running | None, lame: str) -> Text:
+    if lame:
+        return Text(lame, "red")
     if running is None:
         return Text("free", "dim")
-    again = f", attempt {running.number}" if running.number > 1 else ""
-    moment = running.moment if running.work.order else ""
-    return Text.assemble(running.work.label, (f"  {moment}{again}", "dim"))
+    again = [f"attempt {running.number}"] if running.number > 1 else []
+    moment = [str(running.moment)] if running.work.order else []
+    return Text.assemble(running.work.label, (f"  {', '.join([*moment, *again])}", "dim"))

@@ -6,13 +6,12 @@ from typing import Any
 
 from koala import ledger
 from koala.errors import KoalaError
-from koala.logs import log
 from koala.redaction import redact
 from koala.signals import AskReview, Cancel, End, Snooze
 from koala.values import to_json
 
 Ending = dict[str, Any]
-"""`outcome` and `reason`; by outcome also result, error and code, delay_s, question. `kill`: nothing is closed kindly."""
+"""`outcome`, `reason`, and by outcome result, error and code, delay_s or question. `kill`: nothing is closed kindly."""
 
 
 def returned(result: Any) -> Ending:
@@ -34,6 +33,24 @@ def raised(error: BaseException, workflow: str, task_id: str) -> Ending:
     return _failed(error)
 
 
+def unsettled(opened: dict[str, dict[str, Any]]) -> Ending | None:
+    """The question with which an attempt ends whose workflow returned while an effect is `sent`; None when none is."""
+    for operation, sent in opened.items():
+        why = "the workflow ended without coming back to this effect"
+        question = {
+            "kind": "unknown",
+            "operation": operation,
+            "try": sent["try"],
+            "hash": sent["hash"],
+            "description": sent["description"],
+            "quiet": False,
+            "why": why,
+            "evidence": sent["fence"],
+        }
+        return {"outcome": "review", "reason": why, "question": question}
+    return None
+
+
 def _asked(signal: AskReview, workflow: str, task_id: str) -> Ending:
     """The question of a workflow that raised AskReview, about a description as it stands now."""
     operation = ledger.operation(workflow, f"ask.{signal.subject}", task_id)
@@ -52,7 +69,6 @@ def _asked(signal: AskReview, workflow: str, task_id: str) -> Ending:
 
 
 def _failed(error: BaseException) -> Ending:
-    log().debug("attempt_failed", exc_info=error)
     text = redact(f"{type(error).__name__}: {error}")[:4000]
     code = error.code if isinstance(error, KoalaError) else ""
     return {"outcome": "failed", "reason": text.splitlines()[0][:300] if text else "", "error": text, "code": code}

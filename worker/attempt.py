@@ -6,13 +6,14 @@ import asyncio
 import json
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from koala import attempt as writing
+from koala import endings
 from koala.clock import boottime
 from koala.fence import Fence
 from koala.leases import Lease
@@ -87,6 +88,8 @@ class AttemptRun:
         else:
             child.send({"trust": 0})
         ended = await self._release(ending)
+        if not self._requests.unknown:
+            await asyncio.to_thread(self._tidy, child.locks if cut else ())
         await asyncio.to_thread(shutil.rmtree, self._tmp, True)
         return ended
 
@@ -191,9 +194,11 @@ class AttemptRun:
             log().error("processes_left", task=self.attempt.task.id, fence=self.attempt.fence)
             return
         await self._persist(self.attempt.gone, f"cut: {reason}"[:300])
-        if not self._requests.unknown:
-            for name in (self._k, *child.locks):
-                await asyncio.to_thread(locks.remove_free, self._place.volume, self._place.volume.locks / name)
+
+    def _tidy(self, of_the_child: Iterable[str]) -> None:
+        """Remove the lock files of an attempt that left no effect to be settled; those that are held stay."""
+        for name in (self._k, *of_the_child):
+            locks.remove_free(self._place.volume, self._place.volume.locks / name)
 
     async def _release(self, ending: Message) -> Ended:
         outcome, details = self._outcome(ending)
@@ -240,21 +245,8 @@ class AttemptRun:
 
     async def _not_with_open(self, outcome: str, details: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """A task does not end while an effect is open: ask a person when its workflow ended without settling it."""
-        opened = await self._persist(self.attempt.open_effects) or {}
-        for operation, sent in opened.items():
-            why = "the workflow ended without coming back to this effect"
-            question = {
-                "kind": "unknown",
-                "operation": operation,
-                "try": sent["try"],
-                "hash": sent["hash"],
-                "description": sent["description"],
-                "quiet": False,
-                "why": why,
-                "evidence": sent["fence"],
-            }
-            return "review", {"reason": why, "question": question}
-        return outcome, details
+        asked = endings.unsettled(await self._persist(self.attempt.open_effects) or {})
+        return ("review", asked) if asked else (outcome, details)
 
     async def _persist(self, call: Callable[..., Any], *args: Any) -> Any:
         """Repeat an idempotent write while the store is away, as long as it could still matter; None after that."""

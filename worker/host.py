@@ -9,12 +9,14 @@ import asyncio
 import os
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from koala import endings, logs, settings
 from koala.errors import KoalaError
 from koala.fence import Fence
+from koala.logs import log
 from koala.run import Facts, Run
 from koala.settings import Settings
 from koala.signals import AskReview, End
@@ -74,7 +76,7 @@ class Host:
         try:
             ending = await self._run(given, self._pages)
         except BaseException as error:  # noqa: BLE001 - whatever it is, the parent is told
-            ending = endings.raised(error, given["workflow"], given["task"])
+            ending = _raised(error, given)
         return await self._close(given, ending, self._pages, lock)
 
     async def _close(self, given: Message, ending: Message, pages: Pages, lock: HeldLock) -> Message:
@@ -83,10 +85,11 @@ class Host:
             return ending
         closed = await pages.close(self._config.close_budget_s)
         if closed and given["profile"]:
-            await self._upstream.call("profile_closed", ending=closed)
+            with suppress(End):  # the store may be away; the profile's own record has it too
+                await self._upstream.call("profile_closed", ending=closed)
         self._pages = None
         self._upstream.rest()
-        lock.remove()
+        lock.release()  # the parent removes the file, if nothing that this attempt did is left to be proved
         return ending | {"closed": closed}
 
     async def opened(self, found: dict[str, Any]) -> None:
@@ -132,7 +135,7 @@ class Host:
             return None
         if dead:
             return {"outcome": "crashed", "reason": f"its {dead} died", "kill": True}
-        return endings.raised(error, given["workflow"], given["task"])
+        return _raised(error, given)
 
     def _facts(self, given: Message) -> Facts:
         return Facts(
@@ -145,6 +148,11 @@ class Host:
             secrets_dir=self._config.secrets_dir,
             step_timeout_s=self._config.step_timeout_s,
         )
+
+
+def _raised(error: BaseException, given: Message) -> Message:
+    log().debug("attempt_raised", exc_info=error)
+    return endings.raised(error, given["workflow"], given["task"])
 
 
 async def _main(config: Settings, descriptor: int, parent: int) -> None:

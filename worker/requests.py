@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
 from tenacity.stop import stop_base
@@ -22,6 +22,8 @@ from worker import processes
 from worker.deadlines import Deadlines
 from worker.takeover import Takeover
 from worker.volume import Volume
+
+Answer = TypeVar("Answer")
 
 LOOK_S = 15.0
 """Beyond an act's own time: one look by `confirm`, and the way of the answer."""
@@ -72,7 +74,7 @@ class Requests:
             raise Stale
         return reply
 
-    async def _ask(self, call: Callable[..., Reply], *args: Any, **named: Any) -> Reply:
+    async def _ask(self, call: Callable[..., Answer], *args: Any, **named: Any) -> Answer:
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(OUTAGE),
             wait=wait_random_exponential(multiplier=0.1, max=0.5),
@@ -139,7 +141,7 @@ class Requests:
 
     async def on_prove(self, operation: str, own_lock: str = "") -> Reply:
         """Whether everyone who could act on it is gone."""
-        reason = await asyncio.to_thread(self.takeover.prove, operation, own_lock)
+        reason = await self._ask(self.takeover.prove, operation, own_lock)
         data = {"operation": operation, "proved": not reason, "why": reason}
         await self._ask(self.attempt.record, "takeover_proof", data)
         return {"ok": not reason, "reason": reason}
@@ -151,7 +153,7 @@ class Requests:
 
     async def on_confirmed(self, operation: str, try_: int, outcome: str, receipt: str) -> Reply:
         """What a takeover's confirm saw."""
-        sent = (await asyncio.to_thread(self.attempt.open_effects)).get(operation)
+        sent = (await self._ask(self.attempt.open_effects)).get(operation)
         quiet = operation in self.takeover.quiet
         reply = await self._ask(self.attempt.settle, operation, try_, outcome, quiet=quiet, receipt=receipt)
         if reply["ok"] and sent and operation in self.takeover.proved:

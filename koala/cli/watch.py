@@ -100,7 +100,7 @@ def _look(store: Store, task_id: str, known: list[Event]) -> Sight:
 def _again(store: Store, seen: Sight) -> Sight:
     try:
         return _look(store, seen.task.id, seen.events)
-    except ZeroDivisionError as error:
+    except OUTAGE as error:
         return Sight(seen.task, seen.why, seen.events, away=str(error))
 
 

@@ -64,15 +64,17 @@ def test_a_rejected_order_is_never_placed(busy: LivePool) -> None:
 
 def test_an_approval_is_for_the_price_that_was_shown(busy: LivePool) -> None:
     """V25: the price moves while a person decides; the new price is asked about, the old approval counts for nothing."""
-    id_ = busy.order("moved", ask_over="1", dedupe="moved-1")
+    id_ = busy.errand("test.order", "moved", approve=True, what="price")
     first = asked(busy, id_, "approval")
-    busy.until_event(id_, "attempt_ended", outcome="review")
-    again = busy.order("moved", ask_over="1", sku="TEE-1", dedupe="moved-2")  # the same key, described differently
-    answer(busy, first, Answer.REJECT)
-    second = asked(busy, again, "approval")
-    assert second.hash != first.hash
+    busy.shop.set_manners(price_moves={"sku": "LAMP-1", "times": 1})
+    answer(busy, first, Answer.APPROVE)
+    busy.until_event(id_, "review_asked", times=2)
+    second = asked(busy, id_, "approval")
+
+    assert second.description["price"] != first.description["price"]
+    assert "moved" not in busy.shop.state()["arrivals"]
     answer(busy, second, Answer.APPROVE)
-    busy.until_done(again)
+    busy.until_done(id_)
     assert busy.orders("moved") == 1
 
 

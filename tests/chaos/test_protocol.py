@@ -83,7 +83,7 @@ def test_v2_a_child_killed_in_its_act_is_not_resumed(busy: LivePool) -> None:
     busy.shop.set_manners(slow_store_ms={"reference": "v2", "ms": 2000})
     id_ = busy.errand("test.order", "v2", settle_s=4)
     busy.until_arrived("v2")
-    program.kill(busy.child_of(id_))
+    busy.kill_child(id_)
     busy.until_done(id_)
 
     assert len(busy.events(id_, "effect_sent")) == 1
@@ -98,7 +98,7 @@ def test_v12_one_key_of_two_tasks_is_one_order(busy: LivePool) -> None:
     busy.until_at("v12", "act")
     two = busy.errand("test.order", "v12", profile="bob", **gated)
     busy.until_event(two, "attempt_ended", outcome="parked")
-    program.kill(busy.child_of(one))
+    busy.kill_child(one)
     busy.open_gate("v12", "act")
     busy.until_done(one, two)
 
@@ -214,7 +214,7 @@ def test_v18_a_slot_settles_what_it_left_itself(pool: LivePool) -> None:
     pool.start(1)
     id_ = pool.errand("test.order", "v18", gates=["act"])
     pool.until_at("v18", "act")
-    program.kill(pool.child_of(id_))
+    pool.kill_child(id_)
     pool.open_gate("v18", "act")
     pool.until_done(id_)
 

@@ -173,7 +173,13 @@ class TestWorkerProgram:
             ("usage", ["profile", "unlock", "anna"]),
         ],
     )
-    def test_what_is_wrong_is_refused_before(self, koala: Cli, name: str, words: list[str]) -> None:
+    def test_what_is_wrong_is_refused_before(
+        self, koala: Cli, name: str, words: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def started(*given: object) -> None:
+            raise AssertionError(f"started {given}")
+
+        monkeypatch.setattr(os, "execv", started)
         koala.fails(2, name, *words)
 
 

@@ -210,8 +210,11 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.attempts)
     @rule(number=pick, move=st.sampled_from(MOVES), which=small)
     def old_attempt(self, number: int, move: str, which: int) -> None:
-        """Any attempt there ever was says something, most likely long after its lease."""
-        getattr(self, move)(self.attempts[number % len(self.attempts)], which)
+        """Any attempt there ever was says something long after its lease, best while another holds that."""
+        held = leases.held(self.store)
+        others = [old for old in self.attempts if held.get(old.lease.resource, {}).get("fence", old.fence) != old.fence]
+        among = others or self.attempts
+        getattr(self, move)(among[number % len(among)], which)
 
     @precondition(lambda self: self.made)
     @rule(number=pick, repeat=st.booleans())

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from demo.shop.server import ShopProcess
-from koala import ledger, reviews, slots, tasks, timeline
+from koala import keys, ledger, reviews, slots, tasks, timeline
 from koala.client import prepare
 from koala.ledger import Entry
 from koala.reviews import Question
@@ -242,18 +242,19 @@ class LivePool:
             raise AssertionError(f"{error}\n{self.logs()}") from None
 
     def until_status(self, id_: str, *statuses: str, within_s: float = LONG_S) -> Task:
-        """Until the task has one of the statuses; the record. AssertionError with its story otherwise."""
+        """Until the task has one of the statuses; the record. AssertionError with its story when it ends otherwise."""
         try:
-            self.until(lambda: self.task(id_).status in statuses, f"{id_} {statuses}", within_s)
+            self.until(lambda: self.task(id_).status in {*statuses, *keys.ENDED}, f"{id_} {statuses}", within_s)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.story(id_)}") from None
-        return self.task(id_)
+        task = self.task(id_)
+        assert task.status in statuses, self.story(id_)
+        return task
 
     def until_done(self, *ids: str, within_s: float = LONG_S) -> None:
         """Until every task is done; AssertionError with the story of one that ends otherwise."""
         for id_ in ids:
-            task = self.until_status(id_, "done", "failed", "cancelled", "dead", "expired", within_s=within_s)
-            assert task.status == "done", self.story(id_)
+            self.until_status(id_, "done", within_s=within_s)
 
     def until_event(self, id_: str, action: str, times: int = 1, **data: Any) -> Event:
         """Until the timeline has the action, with these data, so many times; the event. With the story otherwise."""
@@ -272,6 +273,14 @@ class LivePool:
         self.until(lambda: self.shop.state()["arrivals"].get(reference, 0) >= times, f"{reference} arrived")
 
     # Breaking
+
+    def kill_child(self, id_: str) -> None:
+        """SIGKILL to the child that runs the task."""
+        program.kill(self.child_of(id_))
+
+    def kill_parent(self, id_: str) -> None:
+        """SIGKILL to the slot's parent that runs the task."""
+        program.kill(self.parent_of(id_))
 
     def freeze(self, *pids: int) -> list[Process]:
         """SIGSTOP; whom, for `thaw`. Whoever is still frozen at the end is thawed and ended."""

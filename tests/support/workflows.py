@@ -83,6 +83,14 @@ async def find(args: Errand, reference: str) -> Any:
     return {"order": found[0]["id"]} if found else ABSENT
 
 
+async def read_price(args: Errand) -> str:
+    """What a lamp costs now."""
+    async with httpx.AsyncClient(base_url=args.shop, timeout=60) as client:
+        answer = await client.get("/api/price/LAMP-1")
+        answer.raise_for_status()
+        return str(answer.json()["price"])
+
+
 async def place(run: Run, args: Errand, reference: str, **more: Any) -> Any:
     """The order as an effect, with a gate before the act (`act`), after it (`acted`) and before each look (`look`)."""
 
@@ -103,7 +111,7 @@ async def place(run: Run, args: Errand, reference: str, **more: Any) -> Any:
 
 @workflow("test.order", args=Errand, profile="optional", limits=LIMITS)
 async def order(run: Run, args: Errand) -> list[Any]:
-    """Steps, then effects; with several effects each has its number in its reference."""
+    """Steps, then effects, each with its number in its reference. What `price`: they are described with a lamp's price."""
 
     async def step(number: int) -> int:
         await args.gate(f"step{number}")
@@ -112,7 +120,9 @@ async def order(run: Run, args: Errand) -> list[Any]:
     for number in range(args.steps):
         await run.step(f"step{number}", lambda number=number: step(number))
     names = [args.reference, *(f"{args.reference}-{number}" for number in range(1, args.effects))]
-    receipts = [await place(run, args, name, review=args.approve) for name in names]
+    price = {"price": await read_price(args)} if args.what == "price" else {}
+    more = [{"review": args.approve, "describe": {"reference": name, **price}} for name in names]
+    receipts = [await place(run, args, name, **each) for name, each in zip(names, more, strict=True)]
     await run.progress(len(names), len(names), "ordered")
     await args.gate("end")
     return receipts
@@ -192,10 +202,10 @@ async def forgets(run: Run, args: Errand) -> str:
 
 @workflow("test.raises", args=Errand, limits=Limits(runtime=minutes(1), attempts=2))
 async def raises(run: Run, args: Errand) -> Any:
-    """Fails: in a step, or in the act before (`before`) or after (`after`) the request."""
+    """Fails, at each place so many times: in a step, or in the act before the request or after it."""
 
     def fail(where: str) -> None:
-        if args.where == where and args.turn() <= args.times:
+        if where in args.where.split() and args.turn(where) <= args.times:
             raise ValueError(f"it fails in {where}")
 
     async def do(op: Operation) -> Any:

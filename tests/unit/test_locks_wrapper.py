@@ -159,6 +159,7 @@ def test_a_frozen_rest_of_the_last_browser_is_ended_before_the_lock_is_given(
     with wrapped(where, lock, "3.1", "-c", script, str(rest), binary="/bin/sh") as run:
         until(lambda: rest.exists() and rest.read_text().strip(), "the rest of it")
         pid = int(rest.read_text())
+        until(lambda: _program(pid) == "sleep", "exec")
         os.kill(pid, signal.SIGSTOP)
         _name_as_browser(where, lock, run.pid, f"/proc/{pid}/exe")
         left = processes.find(pid)

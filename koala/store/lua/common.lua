@@ -81,9 +81,9 @@ local function move(id, to, now, score)
   if from == 'review' and to ~= 'review' then close_question(task[5], 'withdrawn', now, 'koala') end
   redis.call('ZADD', index_key(to), integer(score or now), id)
   redis.call('HSET', KEYS[1], 'status', to)
-  if to == 'ready' then  -- what was interrupted, or whose delivery was lost, had its turn: it goes first
-    local interrupted = from == 'running' or from == 'handed'
-    enter_lane(id, task[2], task[3], task[4], interrupted and 0 or now)
+  if to == 'ready' then  -- what was interrupted, or has an effect to settle, had its turn: it goes first
+    local begun = from == 'running' or from == 'handed' or redis.call('HLEN', KEYS[5]) > 0
+    enter_lane(id, task[2], task[3], task[4], begun and 0 or now)
   end
   if ENDED[to] then
     redis.call('HSET', KEYS[1], 'ended_ms', integer(now), 'wanted', '')

@@ -75,12 +75,16 @@ end
 
 -- Looks at lanes from a rank on. Returns the rank it has come to, nil when there is no lane any more.
 local function scan(rank)
-  for _ = 1, MOST do
-    if idle == 0 then return rank end
-    local lane = redis.call('ZRANGE', KEYS[1], rank, rank)[1]
-    if not lane then return nil end
-    local class, profile = startable(lane)
-    if class then start(lane, class, profile) else rank = rank + 1 end
+  local left = MOST
+  while left > 0 and idle > 0 do
+    local some = redis.call('ZRANGE', KEYS[1], rank, rank + math.min(left, 100) - 1)
+    if not some[1] then return nil end
+    for _, lane in ipairs(some) do
+      left = left - 1
+      local class, profile = startable(lane)
+      if class then start(lane, class, profile) break end  -- ranks have moved: look again from here
+      rank = rank + 1
+    end
   end
   return rank
 end
