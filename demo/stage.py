@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -134,7 +135,9 @@ class Stage:
         )
 
     def _end_all(self) -> None:
-        """End what still runs, also what is frozen; in a demo that went well nothing does."""
+        """End what still runs, also what is frozen; in a demo that went well nothing does. Not to be interrupted."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
         for fault in self._faults:
             if isinstance(fault, WorkerFrozen):
                 fault.thaw()

@@ -1,8 +1,8 @@
 """Named fault points. They do nothing unless a test sets KOALA_FAULTS_DIR and plans `point:action,…`.
 
-The plan is KOALA_FAULTS, or of one task alone the file `plan-ID` in KOALA_FAULTS_DIR. Actions: `parent` and `child` kill
-that process with SIGKILL, `freeze` stops the parent. Each fires once over all processes: a file in KOALA_FAULTS_DIR says
-that it has. The child's pid is given by whoever started it.
+The plan is KOALA_FAULTS, or of one task alone the file `plan-ID` in KOALA_FAULTS_DIR. Actions: `parent` and `child`
+kill that process with SIGKILL, `freeze` stops the parent. Each fires once over all processes: a file in
+KOALA_FAULTS_DIR says that it has. The child's pid is given by whoever started it.
 """
 
 from __future__ import annotations

@@ -98,6 +98,17 @@ class Settings(BaseSettings):
     def _not_empty(cls, value: Any) -> Any:
         return value or None
 
+    @field_validator("redis_url")
+    @classmethod
+    def _an_address(cls, value: str) -> str:
+        try:
+            known = urlsplit(value).scheme in ("redis", "rediss", "unix")
+        except ValueError:
+            known = False
+        if not known:
+            raise ValueError("not an address: give redis://host:port/db or unix:///path")
+        return value
+
     @model_validator(mode="after")
     def _inequalities(self) -> Settings:
         if self.trust_margin_s * 2 > self.lease_ttl_s:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
+import time
 
-from koala import faults, ledger, logs, settings
+from koala import faults, ledger, logs, settings, slots
 from koala.errors import KoalaError
 from koala.exits import Exit
 from koala.logs import log
@@ -20,6 +22,8 @@ from worker.volume import Volume
 
 LOCKS_KEPT_S = 3600.0
 """Free lock files of killed workers are removed at a start when they are older."""
+TMP_KEPT_S = 86_400.0
+"""Temporary directories too; longer, for a person who logs a profile in has one that no slot names."""
 
 
 def _slot(config: Settings, given: argparse.Namespace) -> Exit:
@@ -45,8 +49,17 @@ def _worker(config: Settings) -> Exit:
     load(config.modules)
     removed = locks.sweep(where, ledger.locks_in_use(store), LOCKS_KEPT_S)
     log().info("locks_swept", removed=len(removed))
+    _sweep_tmp(where, {slot_["id"] for slot_ in slots.alive(store)})
     store.close()
-    return supervisor.start(config)
+    return supervisor.start(config, where)
+
+
+def _sweep_tmp(where: Volume, alive: set[str]) -> None:
+    """Remove what was left by workers that were killed whole; a living one sees to its slots itself."""
+    limit = time.time() - TMP_KEPT_S
+    for folder in where.tmp.iterdir():
+        if folder.name not in alive and folder.stat().st_mtime < limit:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _volume(config: Settings) -> Volume:

@@ -69,7 +69,7 @@ class AttemptRun:
         self._fence = Fence.parse(lease.fence)
         self._deadlines = Deadlines()
         self._k = locks.child_path(place.volume, self._fence).name
-        self._tmp = place.volume.tmp / f"attempt-{lease.fence}"
+        self._tmp = place.tmp / f"attempt-{lease.fence}"
         takeover = Takeover(place.volume, self.attempt)
         self._requests = Requests(
             self.attempt, place.volume, takeover, self._deadlines, self._k, draining.is_set, place.rehearsal

@@ -18,7 +18,6 @@ from koala.logs import log
 from worker import environment, processes
 from worker.link import LONGEST, Message, decode, encode
 from worker.processes import Process
-from worker.volume import Volume
 
 READY_S = 30.0
 
@@ -51,24 +50,25 @@ class Child:
         self._writer: asyncio.StreamWriter
 
     @classmethod
-    async def start(cls, volume: Volume, spare: Collection[Process] = ()) -> Child:
-        """Start a child and wait until it has loaded the workflows. Raises ChildLost with what it said.
+    async def start(cls, tmp: Path, spare: Collection[Process] = ()) -> Child:
+        """Start a child, its TMPDIR below `tmp`, and wait until it has loaded the workflows.
 
-        `spare` are other processes of ours, which its end leaves alone; everything else below us ends with it.
+        Raises ChildLost with what it said. `spare` are other processes of ours, which its end leaves alone;
+        everything else below us ends with it.
         """
-        tmp = volume.tmp / f"child-{uuid.uuid4().hex[:12]}"
-        tmp.mkdir(mode=0o700, parents=True)
+        own = tmp / f"child-{uuid.uuid4().hex[:12]}"
+        own.mkdir(mode=0o700, parents=True)
         ours, theirs = socket.socketpair()
         arguments = [sys.executable, "-m", "worker.host", str(theirs.fileno()), str(os.getpid())]
         popen = subprocess.Popen(  # noqa: ASYNC220 - it has to be spawned by this, the main thread
             arguments,
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
-            env=environment.for_child(os.environ, tmp),
+            env=environment.for_child(os.environ, own),
             start_new_session=True,
         )
         theirs.close()
-        child = cls(popen, tmp, spare)
+        child = cls(popen, own, spare)
         child._reader, child._writer = await asyncio.open_connection(sock=ours, limit=LONGEST)
         try:
             ready = await asyncio.wait_for(child.receive(), READY_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from koala.leases import Terms
 from koala.settings import Settings
@@ -23,6 +24,11 @@ class Place:
     slot: str
     rehearsal: bool = False
     """No effect is carried out: the gate is closed, and effects are only described."""
+
+    @property
+    def tmp(self) -> Path:
+        """Where its temporary directories are; whoever sees the slot's end removes it."""
+        return self.volume.tmp / self.slot
 
     @property
     def terms(self) -> Terms:

@@ -143,7 +143,7 @@ class Slot:
         if child and child.alive:
             return child
         try:
-            self._child = await Child.start(self._place.volume)
+            self._child = await Child.start(self._place.tmp)
             return self._child
         except ChildLost as error:
             log().error("child_failed", error=str(error))

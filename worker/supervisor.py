@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from koala.exits import PERMANENT, Exit
 from koala.logs import log
 from koala.settings import Settings
 from worker import processes
+from worker.volume import Volume
 
 RESTART_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 CALM_S = 60.0
@@ -31,8 +33,9 @@ class Supervisor:
     """One worker's slots, each a process."""
 
     settings: Settings
+    volume: Volume
     name: str = field(default_factory=worker_name)
-    draining: bool = False
+    draining: asyncio.Event = field(default_factory=asyncio.Event)
     slots: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     async def run(self) -> Exit:
@@ -48,24 +51,33 @@ class Supervisor:
 
     def drain(self) -> None:
         """Tell every slot to take nothing new. Once more says that it goes on; nothing is ever cut by it."""
-        log().info("worker_drains" if not self.draining else "worker_still_drains", worker=self.name)
-        self.draining = True
+        log().info("worker_still_drains" if self.draining.is_set() else "worker_drains", worker=self.name)
+        self.draining.set()
         for slot in self.slots.values():
             slot.send_signal(signal.SIGTERM)
 
     async def _keep(self, number: int) -> Exit:
         """One slot over all its lives."""
         loop, lives = asyncio.get_running_loop(), 0
-        while True:
+        while not self.draining.is_set():
             born = loop.time()
             code = await self._life(number)
             if code == 0 or code in PERMANENT:
                 return Exit(code)
+            if self.draining.is_set():  # one that was told before it could listen has cut nothing
+                return Exit.OK if code == -signal.SIGTERM else Exit.FAILED
             lives = 0 if loop.time() - born > CALM_S else lives + 1
-            if self.draining:
-                return Exit.FAILED
             log().warning("slot_died", slot=number, exit=code, lives=lives)
-            await asyncio.sleep(RESTART_S[min(lives, len(RESTART_S)) - 1] if lives else 0)
+            await self._rest(RESTART_S[min(lives, len(RESTART_S)) - 1] if lives else 0)
+        return Exit.OK
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait so long, or until a drain begins."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.draining.wait()
+        except TimeoutError:
+            pass
 
     async def _life(self, number: int) -> int:
         """Start a slot in this, the main thread, and wait for its end."""
@@ -85,6 +97,7 @@ class Supervisor:
         code = popen.wait()
         del self.slots[number]
         self._end_leftovers()
+        await asyncio.to_thread(shutil.rmtree, self.volume.tmp / f"{self.name}-{number}", True)
         return code
 
     def _end_leftovers(self) -> None:
@@ -95,7 +108,7 @@ class Supervisor:
         processes.reap_orphans(known)
 
 
-def start(settings: Settings) -> Exit:
+def start(settings: Settings, where: Volume) -> Exit:
     """Run a worker."""
     processes.set_child_subreaper()
-    return asyncio.run(Supervisor(settings).run())
+    return asyncio.run(Supervisor(settings, where).run())

@@ -1,21 +1,15 @@
-"""The ledger: the gate, receipts, takeovers, and keys that belong to one task."""
+"""The ledger: looking, the gate, and how an effect is settled."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
-from koala import keys, ledger, reviews, switches, tasks
-from koala.attempt import Attempt
-from tests.support.pool import FACTS, OPERATION, PRICE, Pool, unchanged
+from koala import keys, ledger, switches, tasks
+from tests.support.pool import FACTS, OPERATION, PRICE, Pool, refused, unchanged
 
 DEARER = ledger.canonical({"price": 20})
-
-
-def refused(reason: str, **more: Any) -> dict[str, Any]:
-    return {"ok": False, "reason": reason, **more}
 
 
 class TestLook:
@@ -64,73 +58,6 @@ class TestLook:
         with unchanged(pool.store):
             assert pool.store.run("effect_look", own, *args, "") == refused("moved", owner=attempt.task.id)
             assert other.look(OPERATION, PRICE)["owner"] == attempt.task.id
-
-
-class TestKeys:
-    """V12: an operation id belongs to one task at a time."""
-
-    def test_a_second_task_with_the_key_neither_sends_nor_settles(self, pool: Pool) -> None:
-        """V12: two tasks on two profiles share a key; the fence of each is current on its own profile."""
-        first, second = pool.running("anna"), pool.running("bert")
-        first.look(OPERATION, PRICE)
-        with unchanged(pool.store):
-            seen = second.look(OPERATION, PRICE)
-            assert (seen["mine"], seen["owner"]) == (False, first.task.id)
-            assert pool.gate(second) == refused("bound", owner=first.task.id)
-        pool.sent(first)
-        with unchanged(pool.store):
-            assert pool.gate(second, token="other") == refused("bound", owner=first.task.id)
-            for outcome, token in (("absent", ""), ("happened", ""), ("happened", "token")):
-                answer = second.settle(OPERATION, 1, outcome, token=token, quiet=True, receipt="1")
-                assert answer == refused("bound", owner=first.task.id)
-
-    def test_absent_for_one_try_is_not_accepted_for_the_next(self, pool: Pool) -> None:
-        """V12, the same by the other way: every settlement is compare-and-set on state and try."""
-        attempt = pool.takeover()
-        assert attempt.settle(OPERATION, 1, "absent", quiet=True)["ok"]
-        pool.sent(attempt, token="second")
-        with unchanged(pool.store):
-            assert attempt.settle(OPERATION, 1, "absent", quiet=True) == refused("try", **{"try": "2"})
-
-    def test_a_later_task_takes_the_receipt_of_what_happened(self, pool: Pool) -> None:
-        pool.receipt(pool.sent(pool.running("anna")))
-        second = pool.running("bert")
-        with unchanged(pool.store):
-            seen = second.look(OPERATION, DEARER)
-            assert pool.gate(second)["ok"] is False
-        assert (seen["state"], seen["mine"], json.loads(seen["receipt"])) == ("happened", False, {"order": 1})
-
-    @pytest.mark.parametrize("state", ["planned", "absent"])
-    def test_a_key_passes_on_when_its_task_ended_without_the_effect(self, pool: Pool, state: str) -> None:
-        if state == "planned":
-            first = pool.running()
-            first.look(OPERATION, PRICE)
-        else:
-            first = pool.takeover()
-            first.settle(OPERATION, 1, "absent", quiet=True)
-        second = pool.running()
-        assert not second.look(OPERATION, PRICE)["mine"], "not while the first may still act"
-        first.release("cancelled", {})
-        assert second.look(OPERATION, PRICE)["mine"]
-        assert pool.gate(second, token="second")["ok"]
-
-    def test_a_task_that_lost_its_key_and_starts_again_waits(self, pool: Pool) -> None:
-        first, second = pool.running(), pool.running()
-        first.look(OPERATION, PRICE)
-        first.release("cancelled", {})
-        pool.sent(second)
-        tasks.retry(pool.store, first.task.id, "eva")
-        again = pool.start(first.task)
-        with unchanged(pool.store):
-            assert not again.look(OPERATION, PRICE)["mine"]
-            assert pool.gate(again, token="again") == refused("bound", owner=second.task.id)
-
-    def test_a_key_passes_on_when_retention_has_removed_its_task(self, pool: Pool) -> None:
-        first = pool.running()
-        first.look(OPERATION, PRICE)
-        first.release("cancelled", {})
-        tasks.forget(pool.store, tasks.now_ms(pool.store) + 1)
-        assert pool.running().look(OPERATION, PRICE)["mine"]
 
 
 class TestGate:
@@ -251,54 +178,6 @@ class TestGate:
             assert pool.gate(attempt) == refused("attempts")
 
 
-class TestApproval:
-    def approved(self, pool: Pool) -> Attempt:
-        attempt = pool.running()
-        attempt.look(OPERATION, PRICE)
-        question = pool.ask(attempt, kind="approval", **{"try": 0})
-        assert reviews.answer(pool.store, question.id, reviews.Answer.APPROVE, "eva", note="fine") == "ready"
-        return pool.start(attempt.task)
-
-    def test_without_it_the_gate_stays_shut(self, pool: Pool) -> None:
-        attempt = pool.running()
-        attempt.look(OPERATION, PRICE)
-        with unchanged(pool.store):
-            assert pool.gate(attempt, approval=True) == refused("approval")
-
-    def test_it_opens_the_gate_for_what_was_described(self, pool: Pool) -> None:
-        attempt = self.approved(pool)
-        assert json.loads(attempt.look(OPERATION, PRICE)["approved"])["by"] == "eva"
-        assert pool.gate(attempt, approval=True)["ok"]
-
-    def test_it_does_not_hold_for_another_price(self, pool: Pool) -> None:
-        """V25: approved at 19, the price moves to 20."""
-        attempt = self.approved(pool)
-        assert not attempt.look(OPERATION, DEARER)["approved"]
-        with unchanged(pool.store):
-            assert pool.gate(attempt, approval=True, description=DEARER) == refused("approval")
-            assert pool.gate(attempt, approval=True, description=PRICE) == refused("description")
-
-    def test_the_gate_wants_the_description_that_was_looked_up(self, pool: Pool) -> None:
-        """V25, without an approval: what is recorded as sent is what is done."""
-        attempt = pool.running()
-        attempt.look(OPERATION, PRICE)
-        with unchanged(pool.store):
-            assert pool.gate(attempt, description=DEARER) == refused("description")
-
-    def test_it_does_not_hold_for_another_operation(self, pool: Pool) -> None:
-        attempt = self.approved(pool)
-        assert not attempt.look("shop/order/cart-2", PRICE)["approved"]
-
-    def test_a_rejection_is_remembered_for_that_description(self, pool: Pool) -> None:
-        attempt = pool.running()
-        attempt.look(OPERATION, PRICE)
-        question = pool.ask(attempt, kind="approval", **{"try": 0})
-        assert reviews.answer(pool.store, question.id, reviews.Answer.REJECT, "eva") == "cancelled"
-        other = pool.running()
-        assert json.loads(other.look(OPERATION, PRICE)["rejected"])["by"] == "eva"
-        assert not other.look(OPERATION, DEARER)["rejected"]
-
-
 class TestSettle:
     def test_a_receipt_needs_the_token_of_its_act(self, pool: Pool) -> None:
         attempt = pool.sent(pool.running())
@@ -367,55 +246,6 @@ class TestSettle:
         again = pool.start(attempt.task)
         again.settle(OPERATION, 1, "happened", receipt="1")
         assert again.release("parked", {}) == end
-
-
-class TestRetention:
-    OLD, NOW = 1, 9_999_999_999_999
-
-    def test_a_settled_record_goes_after_its_retention(self, pool: Pool) -> None:
-        attempt = pool.sent(pool.running())
-        pool.receipt(attempt)
-        attempt.release("done", {})
-        assert ledger.forget(pool.store, self.OLD) == 0
-        assert ledger.forget(pool.store, self.NOW) == 1
-        assert ledger.entry(pool.store, OPERATION) is None
-        assert pool.store.client.zcard(keys.EFFECTS) == 0
-
-    def test_what_is_open_or_can_still_act_stays(self, pool: Pool) -> None:
-        """Promise 3: forgetting allows an effect again."""
-        pool.sent(pool.running())
-        planned = pool.running()
-        planned.look("shop/order/planned", PRICE)
-        with unchanged(pool.store):
-            assert ledger.forget(pool.store, self.NOW) == 0
-
-    def test_retention_counts_from_the_settlement(self, pool: Pool) -> None:
-        """An effect planned long ago may have happened yesterday."""
-        attempt = pool.sent(pool.running())
-        pool.receipt(attempt)
-        attempt.release("done", {})
-        pool.store.client.zadd(keys.EFFECTS, {OPERATION: 1})
-        assert ledger.forget(pool.store, tasks.now_ms(pool.store) - 60_000) == 0
-        assert pool.effect().state == "happened"
-
-    def test_records_that_stay_are_not_in_the_way_of_those_that_go(self, pool: Pool) -> None:
-        attempt = pool.running()
-        for number in range(5):
-            pool.sent(attempt, f"shop/order/open-{number}", token=f"open {number}")
-        done = pool.running()
-        done.look("shop/order/z", PRICE)
-        done.release("cancelled", {})
-        assert ledger.forget(pool.store, self.NOW, limit=2) == 1
-        assert len(ledger.of_task(pool.store, attempt.task.id)) == 5
-
-    def test_a_record_that_moved_to_another_task_stays(self, pool: Pool) -> None:
-        first, second = pool.running(), pool.running()
-        first.look(OPERATION, PRICE)
-        first.release("cancelled", {})
-        second.look(OPERATION, PRICE)
-        own = [keys.effect(OPERATION), keys.EFFECTS, keys.task(first.task.id)]
-        with unchanged(pool.store):
-            assert pool.store.run("effect_forget", own, OPERATION, first.task.id, self.NOW) == refused("moved")
 
 
 class TestReading:

@@ -7,9 +7,7 @@ answers and repeated calls are part of it.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -24,6 +22,8 @@ from koala.fence import Fence
 from koala.reviews import Answer
 from koala.store import Store
 from tests.support.pool import FACTS, TERMS, Pool
+from tests.support.snapshot import Snapshot
+from tests.support.world import World
 
 SLOTS = {"s1": ("shop@1",), "s2": ("shop@1",), "s3": ("shop@1", "other@1")}
 CLASSES = {"s1": "one", "s2": "one", "s3": "two"}
@@ -39,82 +39,10 @@ MOVES = (
 )
 DUTIES = ("hand_over", "make_due", "pass_the_deadline", "lose_the_delivery", "rescue", "rescue")
 WISHES = ("cancel", "retry", "pause", "resume", "resume", "decide", "deliver", "deliver", "doubt")
+TAIL = ("act", "act", "decide", "decide", "deliver", "deliver", "doubt", "gate", "settle", "ask")
 
 pick = st.integers(0, 1000)
 small = st.integers(0, 5)
-
-LOOK = """
-local function hash(key)
-  local flat, found = redis.call('HGETALL', key), {}
-  for i = 1, #flat, 2 do found[flat[i]] = flat[i + 1] end
-  return found
-end
-local function scores(key)
-  local flat, found = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES'), {}
-  for i = 1, #flat, 2 do found[flat[i]] = flat[i + 1] end
-  return found
-end
-local seen = {hashes = {}, zsets = {}}
-for _, key in ipairs(redis.call('KEYS', 'koala:*')) do
-  local kind = redis.call('TYPE', key).ok
-  if kind == 'hash' then seen.hashes[key] = hash(key) end
-  if kind == 'zset' then seen.zsets[key] = scores(key) end
-end
-local time = redis.call('TIME')
-seen.now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-return cjson.encode(seen)"""
-
-
-@dataclass
-class World:
-    """What the site has, and what is still on its way to it."""
-
-    orders: Counter[str] = field(default_factory=Counter)
-    under_way: list[tuple[str, str]] = field(default_factory=list)
-    """Allowed acts that have not reached the site: (fence, operation)."""
-    acts: Counter[str] = field(default_factory=Counter)
-    """Acts allowed since the operation was last settled as absent."""
-
-    def quiet(self, operation: str) -> bool:
-        """Whether nobody who could still act on it is left: what proof and settle establish."""
-        return all(other != operation for _, other in self.under_way)
-
-    def kill(self, fence: str) -> None:
-        """The processes of an attempt end; what they had not done they never do."""
-        self.under_way = [act for act in self.under_way if act[0] != fence]
-
-
-class Snapshot:
-    """All records at one instant."""
-
-    def __init__(self, store: Store) -> None:
-        seen = json.loads(str(store.client.eval(LOOK, 0)))
-        self.now: int = seen["now"]
-        self._hashes: dict[str, dict[str, str]] = seen["hashes"] or {}
-        self._zsets: dict[str, dict[str, str]] = seen["zsets"] or {}
-        self.tasks = self.below(keys.TASK)
-        self.effects = self.below("koala:effect:")
-        self.leases = {
-            resource: lease
-            for resource, lease in self.below("koala:lease:").items()
-            if int(lease["expires_ms"]) > self.now
-        }
-
-    def below(self, prefix: str) -> dict[str, dict[str, str]]:
-        """The hashes of a kind, by what comes behind its prefix."""
-        return {key[len(prefix) :]: value for key, value in self._hashes.items() if key.startswith(prefix)}
-
-    def zset(self, key: str) -> dict[str, float]:
-        """Members and scores."""
-        return {member: float(score) for member, score in (self._zsets.get(key) or {}).items()}
-
-    def hash(self, key: str) -> dict[str, str]:
-        """One hash, empty when it is not there."""
-        return self._hashes.get(key) or {}
-
-    def open(self, task: str) -> set[str]:
-        """The operations of a task that are `sent`, as its own list says."""
-        return set(self.hash(keys.open_effects(task)))
 
 
 class Machine(RuleBasedStateMachine):
@@ -231,6 +159,27 @@ class Machine(RuleBasedStateMachine):
     @rule(number=pick, move=st.sampled_from(WISHES))
     def person(self, number: int, move: str) -> None:
         getattr(self, move)(number)
+
+    @precondition(lambda self: self.made)
+    @rule(number=pick, dies=st.booleans(), tail=st.lists(st.sampled_from(TAIL), max_size=8))
+    def question(self, number: int, dies: bool, tail: list[str]) -> None:
+        """The way to a question, which chance seldom finds, and what may happen around its answer."""
+        attempt = self.running(number)
+        if not attempt:
+            return
+        self.gate(attempt, 0)
+        self.lapse(attempt, 1)
+        if dies:
+            self.killed(attempt, 0)
+        for move in ("ask", *tail):
+            task = self.pool.task(attempt.task)
+            attempt = (task.status == "ready" and self.begin(task, repeat=False)) or attempt
+            if move in MOVES:
+                getattr(self, move)(attempt, 0)
+            elif move != "act":
+                getattr(self, move)(0)
+            elif self.world.under_way:
+                self.act(number)
 
     @precondition(lambda self: self.world.under_way)
     @rule(number=pick)
@@ -424,67 +373,7 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def the_records_agree(self) -> None:
-        seen = Snapshot(self.store)
-        indexes = {status: set(seen.zset(keys.index(status))) for status in keys.STATUSES}
-        for id_, task in seen.tasks.items():
-            assert [status for status, ids in indexes.items() if id_ in ids] == [task["status"]]
-        assert set().union(*indexes.values()) == set(seen.tasks) == set(self.made)
-        self.lanes_agree(seen)
-        self.leases_agree(seen)
-        self.effects_agree(seen)
-        self.questions_agree(seen)
-
-    def lanes_agree(self, seen: Snapshot) -> None:
-        ready: dict[str, dict[str, dict[str, str]]] = {}
-        for id_, task in seen.tasks.items():
-            if task["status"] == "ready":
-                ready.setdefault(task["lane"], {})[id_] = task
-        lanes = seen.zset(keys.LANES)
-        assert set(lanes) == set(ready)
-        for lane, members in ready.items():
-            assert set(seen.zset(keys.lane(lane))) == set(members)
-            best = max(int(task["priority"]) for task in members.values())
-            assert lanes[lane] // 1e14 == 9 - best, "a lane stands where its best task puts it"
-
-    def leases_agree(self, seen: Snapshot) -> None:
-        """Promise 1: by profile, and each for a task that runs under it."""
-        scores = {name for name, expires in seen.zset(keys.LEASES).items() if expires > seen.now}
-        assert scores == set(seen.leases)
-        for resource, lease in seen.leases.items():
-            task = seen.tasks[lease["task"]]
-            assert (task["status"], task["fence"]) == ("running", lease["fence"])
-            assert resource == keys.resource(lease["task"], task["profile"])
-        assert len({lease["slot"] for lease in seen.leases.values()}) == len(seen.leases)
-
-    def effects_agree(self, seen: Snapshot) -> None:
-        sent: dict[str, set[str]] = {}
-        for operation, effect in seen.effects.items():
-            if effect.get("state") == "sent":
-                sent.setdefault(effect["task"], set()).add(operation)
-        for id_, task in seen.tasks.items():
-            open_ = seen.open(id_)
-            assert open_ == sent.get(id_, set())
-            if task["status"] in keys.ENDED:
-                assert not open_, "no ended task has an open effect"
-                assert not task["wanted"]
-            if task["wanted"]:
-                assert task["status"] == "running" or open_, "an end that is wanted is not forgotten"
-
-    def questions_agree(self, seen: Snapshot) -> None:
-        open_ = {
-            id_: question
-            for id_, text in seen.hash(keys.QUESTIONS).items()
-            if id_ != "last" and (question := json.loads(text))["state"] == "open"
-        }
-        assert set(seen.zset(keys.ASKED)) == set(open_)
-        waiting = {task["question"]: id_ for id_, task in seen.tasks.items() if task["status"] == "review"}
-        assert {id_: question["task"] for id_, question in open_.items()} == waiting
-        assert not any(task["question"] for task in seen.tasks.values() if task["status"] != "review")
-        deadlines = seen.zset(keys.DEADLINES)
-        for id_ in deadlines:
-            task = seen.tasks[id_]
-            assert task["status"] not in keys.ENDED
-            assert int(task["deadline_ms"]) > 0
+        Snapshot(self.store).agrees(self.made)
 
     # And in the end
 

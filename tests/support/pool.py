@@ -45,6 +45,11 @@ def unchanged(store: Store) -> Iterator[None]:
     assert not changed, f"written: {changed}"
 
 
+def refused(reason: str, **more: object) -> Reply:
+    """What a script answers when it does not do it."""
+    return {"ok": False, "reason": reason, **more}
+
+
 @dataclass
 class Pool:
     """Words for tests. Each does what its name says to `store`, and answers with what the store said."""

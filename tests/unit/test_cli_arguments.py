@@ -78,9 +78,7 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(pairs: list[str], args: 
 
 
 def test_what_the_model_refuses_is_told_for_the_value_as_it_was_typed() -> None:
-    with pytest.raises(
-        InvalidArguments, match=r"number: Input should be a valid integer, got a number with a"
-    ):
+    with pytest.raises(InvalidArguments, match=r"number: Input should be a valid integer, got a number with a"):
         typed("number=1.5")
     with pytest.raises(InvalidArguments, match=r"unknown: Extra inputs are not permitted"):
         typed("unknown=1")

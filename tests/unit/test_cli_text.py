@@ -113,9 +113,7 @@ def test_what_is_no_time_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_listing_never_wraps_and_cuts_only_what_may_be_cut(width: int) -> None:
-    table = listing(
-        ["id", "name…", ">age", "why…"], [["0123456789abcdefgh", "n" * 30, "1 min", "w" * 200]], width
-    )
+    table = listing(["id", "name…", ">age", "why…"], [["0123456789abcdefgh", "n" * 30, "1 min", "w" * 200]], width)
     *_, row = drawn(table, width).splitlines()
     assert cell_len(row) <= width
     assert "0123456789abcdefgh" in row

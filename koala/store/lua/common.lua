@@ -74,15 +74,15 @@ end
 
 -- Puts a task into a status: record, index, lane and deadline agree after it. `score` is the index score.
 local function move(id, to, now, score)
-  local task = redis.call('HMGET', KEYS[1], 'status', 'lane', 'priority', 'created_ms', 'question')
+  local task = redis.call('HMGET', KEYS[1], 'status', 'lane', 'priority', 'created_ms', 'question', 'crashes')
   local from = task[1]
   if from then redis.call('ZREM', index_key(from), id) end
   if from == 'ready' then leave_lane(id, task[2]) end
   if from == 'review' and to ~= 'review' then close_question(task[5], 'withdrawn', now, 'koala') end
   redis.call('ZADD', index_key(to), integer(score or now), id)
   redis.call('HSET', KEYS[1], 'status', to)
-  if to == 'ready' then  -- what was interrupted, or has an effect to settle, had its turn: it goes first
-    local begun = from == 'running' or from == 'handed' or redis.call('HLEN', KEYS[5]) > 0
+  if to == 'ready' then  -- what the pool has interrupted, or has an effect to settle, had its turn: it goes first
+    local begun = from == 'running' or from == 'handed' or tonumber(task[6] or 0) > 0 or redis.call('HLEN', KEYS[5]) > 0
     enter_lane(id, task[2], task[3], task[4], begun and 0 or now)
   end
   if ENDED[to] then

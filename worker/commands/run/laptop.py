@@ -86,7 +86,7 @@ class Laptop:
     async def _ready_child(self) -> Child:
         """A living child, started in this, the main thread."""
         if self._child is None or not self._child.alive:
-            self._child = await Child.start(self._place.volume, self._spare)
+            self._child = await Child.start(self._place.tmp, self._spare)
         return self._child
 
     def _acquire(self, task: Task) -> Lease | str:
