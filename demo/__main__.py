@@ -18,6 +18,7 @@ from demo.pool import ROOT
 from demo.stage import Stage
 from demo.tables import render
 from demo.view import View, console
+from koala.errors import KoalaError
 
 BUILD = ROOT / "build"
 HOME = BUILD / "demo"
@@ -55,6 +56,9 @@ def play(view: View) -> int:
     except KeyboardInterrupt:
         view.say("interrupted; everything that was started has ended")
         return INTERRUPTED
+    except (RuntimeError, KoalaError) as error:
+        view.say(f"the demo could not run: {error}", "red")
+        return 1
     where = HOME / "report.json"
     report.write(where)
     view.out.print(render(report, where.relative_to(ROOT)))

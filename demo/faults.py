@@ -21,7 +21,7 @@ LONGEST_FREEZE_S = 4 * plan.TTL_S
 def all_faults(scene: Scene) -> list[Fault]:
     """All of them, in the order in which they are told about."""
     first: list[Fault] = [
-        PartKilled(scene, Part.RENDERER, Moment.LOOKING),
+        RendererKilled(scene, Part.RENDERER, Moment.LOOKING),
         PartKilled(scene, Part.BROWSER, Moment.ORDERED),
         PartKilled(scene, Part.HOST, Moment.ORDERED),
         PartKilled(scene, Part.DRIVER, Moment.ORDERING),
@@ -51,9 +51,24 @@ class PartKilled(Fault):
         return ""
 
     def spoiled(self, sight: Sight) -> bool:
-        return self.went_on_ms(sight) is None and all(
-            story.unharmed(sight.events[hit.work.label], hit.fence) for hit in self.hits
-        )
+        return all(story.unharmed(sight.events[hit.work.label], hit.fence) for hit in self.hits)
+
+
+class RendererKilled(PartKilled):
+    """SIGKILL of the renderer of the page: the attempt goes on with a new tab. It counts when the attempt says so."""
+
+    def went_on_ms(self, sight: Sight) -> int | None:
+        (hit,) = self.hits
+        events = sight.events[hit.work.label]
+        if story.tab_cost_attempt(events, hit.fence):
+            return super().went_on_ms(sight)
+        return story.new_tab_ms(events, self.struck_ms)
+
+    def spoiled(self, sight: Sight) -> bool:
+        (hit,) = self.hits
+        events = sight.events[hit.work.label]
+        told = story.new_tab_ms(events, self.struck_ms) or story.tab_cost_attempt(events, hit.fence)
+        return not told and story.ended(events, hit.fence)
 
 
 class RedisKilled(Fault):
@@ -135,7 +150,9 @@ class WorkerKilled(_WorkerFault):
             self.scene.pool.end_orphans()
             self.hits = self.scene.still_running(running)
             new = self.scene.pool.add_worker()
-            if self.hits:
+            if not self.hits:
+                self.scene.say(f"killed {worker.name} too late: it had just finished; {new.name} starts")
+            else:
                 return f"killed {worker.name} with {names(self.hits, moments=True)}; {new.name} starts"
         return ""
 

@@ -10,6 +10,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import psutil
+
 from demo import plan, processes
 from demo.redis import EmbeddedRedis, with_us
 from demo.shop.server import ShopProcess
@@ -26,6 +28,7 @@ class Program:
     def __init__(self, name: str, module: str, environment: Mapping[str, str], logs: Path) -> None:
         self.name = name
         self.log = logs / f"{name.replace(' ', '-')}.log"
+        self._killed = False
         with self.log.open("ab") as log:
             self._popen = subprocess.Popen(
                 with_us([sys.executable, "-m", module]),
@@ -47,6 +50,14 @@ class Program:
         """Whether it runs or is frozen."""
         return self._popen.poll() is None
 
+    @property
+    def complaint(self) -> str:
+        """What is wrong with how it ended; empty while it runs, and when it was killed or ended in order."""
+        code = self._popen.poll()
+        if not code or self._killed:
+            return ""
+        return f"{self.name} ended by itself with {code}; its last words are in {self.log}"
+
     def terminate(self) -> None:
         """Ask it to end."""
         if self.alive:
@@ -54,6 +65,7 @@ class Program:
 
     def kill(self) -> None:
         """SIGKILL it and everything below it."""
+        self._killed = True
         processes.kill_all(processes.tree(self.pid))
         self._popen.wait()
 
@@ -105,13 +117,19 @@ class Pool:
         """End what a killed program of ours has left behind: it has become a child of ours."""
         known = {program.pid for program in (*self.workers, *self.schedulers)}
         known |= {self.redis.pid, self.shop.pid}
-        for child in processes.tree(os.getpid())[1:]:
-            if child.pid not in known and child.ppid() == os.getpid():
+        for child in psutil.Process().children():
+            if child.pid not in known:
                 processes.kill_all(processes.tree(child.pid))
         processes.reap_orphans(known)
 
+    @property
+    def complaints(self) -> list[str]:
+        """What ended that should not have."""
+        programs = (*self.workers, *self.schedulers)
+        return [program.complaint for program in programs if program.complaint]
+
     def stop(self) -> list[str]:
-        """Drain the workers, then end the rest. Says what did not end in time; that is left as it is."""
+        """Drain the workers, then end the rest. Says what did not end well, or in time; the late go on running."""
         programs = [*self.workers, *self.schedulers]
         for program in programs:
             program.terminate()
@@ -119,7 +137,7 @@ class Pool:
         late = [program.name for program in programs if not program.wait(deadline - time.monotonic())]
         self.shop.stop()
         self.redis.stop()
-        return [f"{name} did not end within {DRAIN_S:g} s of being asked" for name in late]
+        return [f"{name} did not end within {DRAIN_S:g} s of being asked" for name in late] + self.complaints
 
     def _program(self, name: str, module: str) -> Program:
         ours = {name: value for name, value in os.environ.items() if name in KEPT or not name.startswith("KOALA_")}

@@ -103,13 +103,20 @@ class Watcher:
         """The same, with what the shop knows: whose order has arrived there."""
         if not any(one.moment is Moment.ORDERING for one in running):
             return running
-        arrived = self.pool.shop.state()["arrivals"]
+        arrived = self._arrived()
         return [
             replace(one, moment=Moment.ORDERED)
             if one.moment is Moment.ORDERING and arrived.get(one.work.order)
             else one
             for one in running
         ]
+
+    def _arrived(self) -> dict[str, int]:
+        """How many orders of each reference have come to the shop, stored or not; nothing while it does not answer."""
+        try:
+            return dict(self.pool.shop.state()["arrivals"])
+        except OSError:
+            return {}
 
     def _read(self, task: Task) -> None:
         """Read on in a timeline, unless the task lies still since it was read."""

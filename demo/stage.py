@@ -23,11 +23,12 @@ from koala.why import explain
 from koala.workflow import Registry, load
 
 PACE_S = 0.08
-GIVING_UP = f"it was not done after {plan.LIMIT_S:g} s"
+STORE_S = 10.0
+"""We only watch: unlike a lease, we can wait for a machine that is slow."""
 
 
 class GaveUp(Exception):
-    """What has to come did not come in time."""
+    """What has to come will not come, or did not in time; the text says what."""
 
 
 class Stage:
@@ -50,6 +51,7 @@ class Stage:
         try:
             self._play()
             self.view.say("the workers drain, and everything ends")
+            self._thaw()
             self._mishaps += self.pool.stop()
         finally:
             self.view.rest()
@@ -59,20 +61,23 @@ class Stage:
     def _play(self) -> None:
         self.view.say("Redis, the shop, two schedulers and two workers start")
         self.pool.start()
-        store = open_store(self.pool.redis.url)
+        store = open_store(self.pool.redis.url, timeout_s=STORE_S)
         try:
             self._until(lambda: len(slots.alive(store)) == plan.WORKERS * plan.SLOTS)
             self.view.say(f"{plan.WORKERS * plan.SLOTS} slots are there; the profiles log in at the shop")
             self._log_in(store)
             self._work(store)
-        except GaveUp:
-            self._mishaps.append(GIVING_UP)
+        except GaveUp as error:
+            self._mishaps.append(str(error))
         finally:
             store.close()
 
     def _log_in(self, store: Store) -> None:
         watcher = self._submit(store, plan.logins(self.pool.shop.url))
-        self._until(lambda: watcher.look().over)
+        try:
+            self._until(lambda: watcher.look().over)
+        finally:
+            self._stuck = stuck(store, watcher.last)
         if watcher.last.count("shop.login") < len(plan.PROFILES):
             raise GaveUp("the profiles could not log in")
         self._logins = self.pool.shop.logins
@@ -107,10 +112,12 @@ class Stage:
         return watcher
 
     def _until(self, condition: Callable[[], bool]) -> None:
-        """Return when it holds. Raises GaveUp when the demo has taken too long."""
+        """Return when it holds. Raises GaveUp when the demo has taken too long, or a program ended by itself."""
         while not condition():
+            if self.pool.complaints:
+                raise GaveUp(self.pool.complaints[0])
             if time.monotonic() > self._deadline:
-                raise GaveUp
+                raise GaveUp(f"it was not done after {plan.LIMIT_S:g} s")
             time.sleep(PACE_S)
 
     def _course(self) -> Course:
@@ -134,13 +141,16 @@ class Stage:
             mishaps=self._mishaps,
         )
 
+    def _thaw(self) -> None:
+        for fault in self._faults:
+            if isinstance(fault, WorkerFrozen):
+                fault.thaw()
+
     def _end_all(self) -> None:
         """End what still runs, also what is frozen; in a demo that went well nothing does. Not to be interrupted."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-        for fault in self._faults:
-            if isinstance(fault, WorkerFrozen):
-                fault.thaw()
+        self._thaw()
         left = processes.below(os.getpid())
         self._mishaps += [f"left running: {processes.describe(process)}" for process in left]
         processes.end_all_below_us()
@@ -153,7 +163,7 @@ def stuck(store: Store, sight: Sight) -> list[Stuck]:
         why = explain(store, open_.values())
     except OUTAGE as error:
         return [Stuck(label, task.status, f"the store is away: {error}") for label, task in open_.items()]
-    return [Stuck(label, task.status, f"{why[task.id].reason}: {why[task.id].text}") for label, task in open_.items()]
+    return [Stuck(label, task.status, why[task.id].text) for label, task in open_.items()]
 
 
 def _rounded(seconds: float | None) -> float | None:

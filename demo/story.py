@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from itertools import pairwise
 from typing import NamedTuple
 
 from koala.timeline import Event
@@ -49,7 +50,7 @@ def attempts(events: Sequence[Event]) -> list[Attempt]:
 
 def _attempts(events: Sequence[Event]) -> Iterator[Attempt]:
     begins = [number for number, event in enumerate(events) if event.action == "attempt_started"]
-    for number, end in zip(begins, [*begins[1:], len(events)], strict=True):
+    for number, end in pairwise([*begins, len(events)]):
         started, own = events[number], events[number + 1 : end]
         ends = [event for event in own if event.action in ("attempt_ended", "attempt_lost")]
         outcome = str(ends[0].data.get("outcome", "lost")) if ends else ""
@@ -59,19 +60,30 @@ def _attempts(events: Sequence[Event]) -> Iterator[Attempt]:
 
 
 def resumed_ms(events: Sequence[Event], fence: str, since_ms: int) -> int | None:
-    """When work went on after a fault under this fence: with a new tab, or with the next attempt.
+    """When the attempt began that work went on with after a fault under this fence; None before.
 
-    An attempt that was sent away because the old holder still lived does not count, nor one that may still be.
-    None when work has not gone on yet.
+    One that was sent away because the old holder still lived does not count, nor one that may still be.
     """
-    for event in events:
-        if event.action == "tab_died" and event.at_ms >= since_ms:
-            return event.at_ms
     for attempt in attempts(events):
         later = attempt.fence != fence and attempt.started_ms >= since_ms
         if later and attempt.did_something and not attempt.why.startswith("old holder alive"):
             return attempt.started_ms
     return None
+
+
+def new_tab_ms(events: Sequence[Event], since_ms: int) -> int | None:
+    """When an attempt went on with a new tab after its old one had died; None when no tab has."""
+    return next((event.at_ms for event in events if event.action == "tab_died" and event.at_ms >= since_ms), None)
+
+
+def tab_cost_attempt(events: Sequence[Event], fence: str) -> bool:
+    """Whether the attempt ended because its tab had died: in the middle of an act nobody goes on blindly."""
+    return any(attempt.fence == fence and "tab died" in attempt.why for attempt in attempts(events))
+
+
+def ended(events: Sequence[Event], fence: str) -> bool:
+    """Whether the attempt under this fence has ended."""
+    return any(attempt.fence == fence and attempt.outcome for attempt in attempts(events))
 
 
 def unharmed(events: Sequence[Event], fence: str) -> bool:

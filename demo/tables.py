@@ -11,6 +11,7 @@ from rich.text import Text
 
 from demo import plan
 from demo.report import Recovery, Report
+from koala.settings import Settings
 
 
 def render(report: Report, where: Path) -> RenderableType:
@@ -20,7 +21,12 @@ def render(report: Report, where: Path) -> RenderableType:
         parts += [Text(_asked(report)), ""]
     if report.stuck:
         parts += [_stuck(report), ""]
-    parts += [Text(_settings(), "dim"), Text(f"The same as JSON: {where}", "dim"), "", _verdict(report)]
+    parts += [
+        Text(_settings(), "dim"),
+        Text(f"The same as JSON: {where}; everybody's logs: {where.parent / 'logs'}.", "dim"),
+        "",
+        _verdict(report),
+    ]
     return Group(*parts)
 
 
@@ -74,19 +80,24 @@ def _asked(report: Report) -> str:
 
 
 def _stuck(report: Report) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title="Not done", title_justify="left")
-    table.add_column("task", no_wrap=True)
-    table.add_column("is", no_wrap=True)
-    table.add_column("because")
+    """Tasks that wait for the same are told together."""
+    alike: dict[tuple[str, str], list[str]] = {}
     for one in report.stuck:
-        table.add_row(one.label, one.status, one.why)
+        alike.setdefault((one.status, one.why), []).append(one.label)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("not done", ratio=1)
+    table.add_column("is", no_wrap=True)
+    table.add_column("because", ratio=2)
+    for (status, why), labels in alike.items():
+        table.add_row(", ".join(labels), status, why)
     return table
 
 
 def _settings() -> str:
+    ttl, leader = (Settings.model_fields[name].default for name in ("lease_ttl_s", "leader_ttl_s"))
     return (
-        f"Settings: lease TTL {plan.TTL_S:g} s, settle {plan.SETTLE_S:g} s, scheduler's lease {plan.LEADER_TTL_S:g} s "
-        f"(in production 15, 15 and 6)."
+        f"Settings: lease TTL {plan.TTL_S:g} s (default {ttl:g}), settle {plan.SETTLE_S:g} s, "
+        f"scheduler's lease {plan.LEADER_TTL_S:g} s (default {leader:g})."
     )
 
 

@@ -5,8 +5,8 @@ from koala import ABSENT, Limits, Run, minutes, over, seconds, usd, workflow
 
 from koala.client import submit
 from koala.effect import ABSENT, Operation
-from koala.redaction import Secret
 from koala.run import Run, StepTimeout
+from koala.secret import Secret
 from koala.signals import AskReview, Cancel, Snooze
 from koala.units import minutes, over, seconds, usd
 from koala.workflow import Limits, NoArgs, Workflow, workflow

@@ -19,7 +19,7 @@ from koala.signals import Cancel, End, Signal
 from koala.values import result_of, to_json
 
 if TYPE_CHECKING:
-    from koala.run import Browser, Parent
+    from koala.ports import Browser, Parent
 
 
 class Absent:

@@ -1,52 +1,17 @@
-"""Secrets: values that print as stars, and their removal from every text that is stored, logged or shown."""
+"""The removal of secrets from every text that is stored, logged or shown."""
 
 from __future__ import annotations
 
 import html
 import json
 import re
-from pathlib import Path
 from urllib.parse import quote, quote_plus
-
-from koala import names
-from koala.errors import SettingsError
 
 STARS = "********"
 SHORTEST = 4
 """Shorter values are not searched for: they would star out ordinary text."""
 
 _known: set[str] = set()
-
-
-class Secret:
-    """A secret value. Printing, formatting and pickling it never show it; `reveal()` does."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str) -> None:
-        self._value = value
-        know(value)
-
-    def reveal(self) -> str:
-        """The value itself, for the one call that needs it."""
-        return self._value
-
-    def __str__(self) -> str:
-        return STARS
-
-    __repr__ = __str__
-
-    def __format__(self, spec: str) -> str:
-        return STARS
-
-    def __reduce__(self) -> str:
-        raise TypeError("a secret is not stored")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and other._value == self._value
-
-    def __hash__(self) -> int:
-        return hash(self._value)
 
 
 def know(value: str) -> None:
@@ -74,12 +39,3 @@ def redact(text: str) -> str:
     for value in sorted(_known, key=len, reverse=True):
         text = text.replace(value, STARS)
     return text
-
-
-def secret_from(directory: Path | None, name: str) -> Secret:
-    """Read a mounted secret. Raises SettingsError saying what is wrong and what to do."""
-    from koala.settings import read_secret
-
-    if directory is None:
-        raise SettingsError(f"no secrets directory: set KOALA_SECRETS_DIR and put a file {name} into it, mode 0400")
-    return Secret(read_secret(directory / names.check("secret", name)))

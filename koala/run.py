@@ -8,77 +8,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from koala import ledger, names
 from koala.effect import Effect, Operation, Terms
 from koala.errors import KoalaError
-from koala.redaction import Secret, secret_from
+from koala.ports import Browser, Parent
+from koala.secret import Secret, mounted
 from koala.signals import End
 from koala.values import result_of, to_json
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
-T = TypeVar("T")
-
 
 class StepTimeout(KoalaError):
     """A step did not end within its time limit."""
 
     code = "step_timeout"
-
-
-class Parent(Protocol):
-    """The slot's parent, as the child reaches it. Every call has a time limit and raises End when no answer comes."""
-
-    leaving: asyncio.Event
-    """Set when the worker drains: nothing new is begun."""
-
-    @property
-    def trusted_until(self) -> float:
-        """CLOCK_BOOTTIME until which this attempt may act."""
-        ...
-
-    async def call(self, request: str, /, **args: Any) -> dict[str, Any]:
-        """One request, one answer."""
-        ...
-
-
-class Browser(Protocol):
-    """The attempt's browser."""
-
-    async def page(self) -> Page:
-        """The attempt's page, opened at the first call."""
-        ...
-
-    async def barrier(self, *, always: bool = False) -> None:
-        """Make logins durable; unless `always`, only when cookies changed. Nothing happens without a profile."""
-        ...
-
-    def failed(self) -> str:
-        """`tab`, `browser` or `driver` when that has died under this attempt; empty otherwise."""
-        ...
-
-    async def guard(self, hosts: tuple[str, ...]) -> None:
-        """Block unsafe HTTP methods to these hosts outside an effect."""
-        ...
-
-    async def shield(self, on: bool) -> None:
-        """Have each unsafe request of the act sent once: browsers by themselves send some again."""
-        ...
-
-    def acting(self, on: bool) -> None:
-        """Say that an effect's act is under way, for the guard."""
-        ...
-
-    async def screenshot(self, path: Path) -> None:
-        """Save a picture of the page."""
-        ...
-
-    def locks(self) -> dict[str, Any]:
-        """The names of the locks D and B, and the browser's process when it runs."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -194,7 +141,7 @@ class Run:
 
     def secret(self, name: str) -> Secret:
         """A mounted secret; prints as stars, and is removed from everything that is stored. Raises SettingsError."""
-        return secret_from(self._facts.secrets_dir, name)
+        return mounted(self._facts.secrets_dir, name)
 
     def has_secret(self, name: str) -> bool:
         """Whether a secret of that name is mounted."""

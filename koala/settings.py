@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from koala import secret
 from koala.errors import SettingsError
 from koala.redaction import address, know
 
@@ -136,26 +136,6 @@ class Settings(BaseSettings):
         return {**shown, "redis_url": address(self.redis_url)}
 
 
-def read_secret(path: Path) -> str:
-    """A secret file's value. Raises SettingsError when it is missing, empty, open to others or ends in a newline."""
-    try:
-        mode = path.stat().st_mode
-        value = path.read_text("utf-8")
-    except FileNotFoundError:
-        raise SettingsError(f"the secret {path} is missing: create it with mode 0400") from None
-    except UnicodeDecodeError:
-        raise SettingsError(f"the secret {path} is not text in UTF-8: write it again") from None
-    except OSError as error:
-        raise SettingsError(f"the secret {path} cannot be read: {error.strerror}") from None
-    if mode & (stat.S_IRWXO):
-        raise SettingsError(f"the secret {path} is readable by everyone: chmod 0400 it")
-    if not value:
-        raise SettingsError(f"the secret {path} is empty: write the value into it")
-    if value.endswith("\n"):
-        raise SettingsError(f"the secret {path} ends in a newline: write it with printf '%s'")
-    return value
-
-
 def _from_files(environ: Mapping[str, str], given: Container[str]) -> dict[str, str]:
     """Values of `KOALA_X_FILE` twins and of the secrets directory, by field name."""
     found: dict[str, str] = {}
@@ -167,7 +147,7 @@ def _from_files(environ: Mapping[str, str], given: Container[str]) -> dict[str, 
         if path and environ.get(variable):
             raise SettingsError(f"{variable} and {path} both give it: keep one")
         if path:
-            found[name] = read_secret(path)
+            found[name] = secret.read(path)
     return found
 
 
@@ -196,7 +176,7 @@ def load(**given: Any) -> Settings:
             for item in error.errors(include_input=False)
         ]
         raise SettingsError("settings are wrong: " + "; ".join(lines)) from None
-    for secret in (settings.password, urlsplit(settings.redis_url).password):
-        if secret:
-            know(secret)
+    for value in (settings.password, urlsplit(settings.redis_url).password):
+        if value:
+            know(value)
     return settings

@@ -46,6 +46,7 @@ NOT_HERE = frozenset(
 )
 """Faults of this machine or profile, which no further attempt mends: the task waits and says why."""
 NOT_HERE_WAIT_S = 30.0
+AWAY: Message = {"outcome": "parked", "reason": "the store was away longer than the lease", "kill": True}
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,8 @@ class AttemptRun:
             first = next(watcher for watcher in watchers if watcher in done)
             return first.result()
         except ChildLost as error:
+            if boottime() >= self.attempt.lease.trusted_until:  # its own watchdog was faster than we are
+                return AWAY
             return {"outcome": "crashed", "reason": str(error), "kill": True}
         finally:
             for watcher in watchers:
@@ -175,7 +178,7 @@ class AttemptRun:
                 child.send({"trust": lease.trusted_until})
                 break
             else:
-                return {"outcome": "parked", "reason": "the store was away longer than the lease", "kill": True}
+                return AWAY
 
     async def _keep_deadlines(self) -> Message:
         name, what = await self._deadlines.watch(WAITS, self._requests.acting)

@@ -163,7 +163,7 @@ class Trial:
             return endings.returned(await self._workflow(run, args))
         except Died:
             return {"outcome": "crashed", "reason": "the trial had it crash", "kill": True}
-        except BaseException as error:  # noqa: BLE001 - whatever the author's code raises is how this attempt ends
+        except BaseException as error:
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 raise
             self.raised = error

@@ -17,6 +17,7 @@ import pytest
 
 from koala import holds, keys, leases, tasks
 from koala.exits import Exit
+from koala.fence import Fence
 from koala.leases import Lease, Terms
 from koala.store import Store, open_store
 from tests.support.command import Command, Running
@@ -33,6 +34,7 @@ pytestmark = pytest.mark.redis
 
 SHORT = {"KOALA_LEASE_TTL_S": "3", "KOALA_TRUST_MARGIN_S": "0.5"}
 READY = "Log in there"
+SAVED = "new cookies are saved"
 COOKIES = [
     {"name": "session", "value": "one", "domain": "shop.example", "path": "/", "expires": -1},
     {"name": "kept", "value": "two", "domain": ".shop.example", "path": "/", "expires": 1999999999, "secure": True},
@@ -166,13 +168,11 @@ class TestImportAndExport:
 
 class TestLogin:
     def test_a_login_is_on_disk_a_moment_later_whatever_is_killed(
-        self, command: Command, store: Store, where: Volume, site: str, tmp_path: Path
+        self, command: Command, store: Store, site: str, tmp_path: Path
     ) -> None:
         """Promise 10."""
-        profile = profiles.ProfileDirectory(where, "alice")
         with logging_in(command, site) as running:
-            until(lambda: profile.load_session_cookies(), "the session cookie is kept")
-            until(lambda: (profile.user_data / "Default" / "Cookies").exists(), "cookies are committed")
+            running.hear(SAVED)
             running.end()
         until(lambda: not leases.held(store), "the lease has run out")
         said = command("profile", "export", "alice", str(tmp_path / "out.json"))
@@ -190,11 +190,10 @@ class TestLogin:
         assert (seen["state"], seen["holder"], seen["process"]) == ("clean", None, None)
 
     def test_a_closed_window_ends_it_and_the_profile_is_clean(
-        self, command: Command, store: Store, where: Volume, site: str, tmp_path: Path
+        self, command: Command, store: Store, site: str, tmp_path: Path
     ) -> None:
-        profile = profiles.ProfileDirectory(where, "alice")
         with logging_in(command, site) as running:
-            until(lambda: profile.load_session_cookies(), "the session cookie is kept")
+            running.hear(SAVED)
             os.kill(listed(command)["process"]["pid"], signal.SIGTERM)  # Chromium ends as when its window is closed
             assert running.wait() == 0, running.said
         assert listed(command)["state"] == "clean"
@@ -360,7 +359,7 @@ class TestUnlock:
         """Promise 3."""
         profiles.create(where, "alice")
         attempt = pool.running("alice")
-        fence = locks.Fence.parse(attempt.fence)
+        fence = Fence.parse(attempt.fence)
         path = locks.create(where, locks.child_path(where, fence))
         with locks.take(where, path, "child", fence):
             facts = {"k": path.name, "d": "", "b": "", "machine": where.machine, "boot": processes.boot_id()}

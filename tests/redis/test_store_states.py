@@ -27,7 +27,7 @@ from tests.support.world import World
 
 SLOTS = {"s1": ("shop@1",), "s2": ("shop@1",), "s3": ("shop@1", "other@1")}
 CLASSES = {"s1": "one", "s2": "one", "s3": "two"}
-OPERATIONS = ("shop/order/k0", "shop/order/k1")
+OPERATIONS = tuple(f"shop/order/k{number}" for number in range(4))
 DESCRIPTIONS = (ledger.canonical({"price": 1}), ledger.canonical({"price": 2}))
 SWITCHES = ("pool", "workflow:shop", "profile:anna", "worker:w1")
 AHEAD_MS = 10_000_000
@@ -167,7 +167,7 @@ class Machine(RuleBasedStateMachine):
         attempt = self.running(number)
         if not attempt:
             return
-        self.gate(attempt, 0)
+        self.gate(attempt, number % 4)
         self.lapse(attempt, 1)
         if dies:
             self.killed(attempt, 0)
@@ -175,7 +175,7 @@ class Machine(RuleBasedStateMachine):
             task = self.pool.task(attempt.task)
             attempt = (task.status == "ready" and self.begin(task, repeat=False)) or attempt
             if move in MOVES:
-                getattr(self, move)(attempt, 0)
+                getattr(self, move)(attempt, number % 4)
             elif move != "act":
                 getattr(self, move)(0)
             elif self.world.under_way:
@@ -254,19 +254,19 @@ class Machine(RuleBasedStateMachine):
 
     def ask(self, attempt: Attempt, which: int) -> None:
         """A child asks about an effect as it has found it."""
-        operation = OPERATIONS[which % 2]
+        operation = OPERATIONS[which % 4]
         seen = attempt.look(operation, DESCRIPTIONS[0])
         if not seen["ok"] or not seen["mine"] or seen["state"] == "happened":
             return
         self.world.kill(attempt.fence)
         kind = "unknown" if seen["state"] == "sent" else "approval"
-        quiet = kind == "approval" or (self.world.quiet(operation) and which < 3)
+        quiet = kind == "approval" or (self.world.quiet(operation) and which != 5)
         told = {"description": DESCRIPTIONS[0], "quiet": quiet, "kind": kind, "try": seen["try"]}
         attempt.release("review", {"reason": "asks", "question": self.pool.question(operation, **told)})
 
     def gate(self, attempt: Attempt, which: int) -> None:
         """A child looks and asks at the gate, with a new token or with the one it had."""
-        operation, description = OPERATIONS[which % 2], DESCRIPTIONS[which % 2]
+        operation, description = OPERATIONS[which % 4], DESCRIPTIONS[which % 2]
         held = self.current(attempt)
         seen = attempt.look(operation, description)
         assert seen["ok"] is held
@@ -294,7 +294,7 @@ class Machine(RuleBasedStateMachine):
 
     def settle(self, attempt: Attempt, which: int) -> None:
         """A confirm that says what the site shows."""
-        self.settle_as(attempt, OPERATIONS[which % 2])
+        self.settle_as(attempt, OPERATIONS[which % 4])
 
     def settle_as(self, attempt: Attempt, operation: str, token: str = "") -> None:
         held, effect = self.current(attempt), ledger.entry(self.store, operation)

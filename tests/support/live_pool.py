@@ -216,13 +216,17 @@ class LivePool:
         started = self.events(id_, "attempt_started")[-1].data["slot"]
         return next(slot for slot in slots.alive(self.store) if slot["id"] == started)
 
+    def slots(self) -> list[dict[str, str]]:
+        """The last heartbeat of every living slot."""
+        return slots.alive(self.store)
+
     def parents(self) -> list[int]:
         """The pids of all slots' parents."""
-        return [int(slot["pid"]) for slot in slots.alive(self.store)]
+        return [int(slot["pid"]) for slot in self.slots()]
 
     def work_class(self) -> str:
         """The class of work of its workers, which all run the same."""
-        return slots.alive(self.store)[0]["class"]
+        return self.slots()[0]["class"]
 
     def parent_of(self, id_: str) -> int:
         """The pid of the slot's parent that runs the task."""
@@ -271,6 +275,10 @@ class LivePool:
     def until_arrived(self, reference: str, times: int = 1) -> None:
         """Until the shop has been asked for the order so often."""
         self.until(lambda: self.shop.state()["arrivals"].get(reference, 0) >= times, f"{reference} arrived")
+
+    def until_gone(self, pid: int) -> None:
+        """Until no such process lives."""
+        self.until(lambda: processes.find(pid) is None, f"process {pid} is gone")
 
     # Breaking
 

@@ -99,7 +99,7 @@ def test_the_program_dies_with_its_parent(where: Volume, lock: Path) -> None:
         wait_until_held(where, lock, "driver")
         parent.kill()
         parent.wait()
-        until(lambda: isinstance(locks.prove_gone(where, lock), locks.Gone), "the lock free", 2)
+        until(lambda: isinstance(locks.prove_gone(where, lock), locks.Gone), "the lock free", 5)
 
 
 def test_a_wrapper_works_below_a_path_with_a_space(where: Volume, lock: Path, tmp_path: Path) -> None:

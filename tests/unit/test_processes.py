@@ -108,7 +108,7 @@ def test_the_parents_death_ends_the_child_and_an_earlier_death_is_noticed() -> N
         child = processes.find(int(parent.stdout.readline()))
         assert child is not None
         parent.kill()
-        until(lambda: not processes.is_alive(child), "the child's end", 2)
+        until(lambda: not processes.is_alive(child), "the child's end", 5)
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -13,7 +13,8 @@ import pytest
 
 from koala import redaction
 from koala.errors import InvalidName, SettingsError
-from koala.redaction import STARS, Secret, address, know, redact, secret_from
+from koala.redaction import STARS, address, know, redact
+from koala.secret import Secret, mounted
 
 AWKWARD = 'p@ss/wörd "x"\\ &<1>\t+%'
 
@@ -120,13 +121,13 @@ class TestSecretFrom:
     def test_it_reads_a_mounted_secret(self, tmp_path: Path) -> None:
         (tmp_path / "shop_password").write_text("hunter22")
         (tmp_path / "shop_password").chmod(0o400)
-        assert secret_from(tmp_path, "shop_password").reveal() == "hunter22"
+        assert mounted(tmp_path, "shop_password").reveal() == "hunter22"
 
     def test_its_name_does_not_leave_the_directory(self, tmp_path: Path) -> None:
         for name in ("../other", "/etc/passwd", "a/b", ".hidden", ""):
             with pytest.raises(InvalidName):
-                secret_from(tmp_path, name)
+                mounted(tmp_path, name)
 
     def test_without_a_directory_it_says_what_to_set(self) -> None:
         with pytest.raises(SettingsError, match="set KOALA_SECRETS_DIR"):
-            secret_from(None, "shop_password")
+            mounted(None, "shop_password")

@@ -10,7 +10,8 @@ import pytest
 from koala import redaction, settings
 from koala.errors import SettingsError
 from koala.exits import PERMANENT
-from koala.settings import load, read_secret
+from koala.secret import read
+from koala.settings import load
 
 
 @pytest.fixture(autouse=True)
@@ -139,12 +140,12 @@ class TestFiles:
 
 class TestSecretFiles:
     def test_its_value_is_taken_as_it_is(self, tmp_path: Path) -> None:
-        assert read_secret(secret(tmp_path / "s", " päss word ")) == " päss word "
+        assert read(secret(tmp_path / "s", " päss word ")) == " päss word "
 
     @pytest.mark.parametrize("mode", [0o404, 0o644, 0o402, 0o401])
     def test_one_that_others_may_open_is_refused(self, tmp_path: Path, mode: int) -> None:
         with pytest.raises(SettingsError, match=r"readable by everyone: chmod 0400"):
-            read_secret(secret(tmp_path / "s", mode=mode))
+            read(secret(tmp_path / "s", mode=mode))
 
     @pytest.mark.parametrize(
         ("value", "text"),
@@ -157,17 +158,17 @@ class TestSecretFiles:
     )
     def test_one_that_was_written_badly_is_refused(self, tmp_path: Path, value: str | bytes, text: str) -> None:
         with pytest.raises(SettingsError, match=text) as error:
-            read_secret(secret(tmp_path / "s", value))
+            read(secret(tmp_path / "s", value))
         assert "hunter22" not in str(error.value)
 
     def test_one_that_is_missing_says_how_to_make_it(self, tmp_path: Path) -> None:
         with pytest.raises(SettingsError, match=r"/s is missing: create it with mode 0400"):
-            read_secret(tmp_path / "s")
+            read(tmp_path / "s")
 
     def test_one_that_is_a_directory_is_refused(self, tmp_path: Path) -> None:
         tmp_path.chmod(0o700)
         with pytest.raises(SettingsError, match="cannot be read: Is a directory"):
-            read_secret(tmp_path)
+            read(tmp_path)
 
 
 class TestShown:

@@ -7,9 +7,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from koala import secret
 from koala.errors import SettingsError
 from koala.exits import Exit
-from koala.settings import Settings, read_secret
+from koala.settings import Settings
 from koala.workflow import load
 from worker.commands.doctor.finding import Finding, fail, ok, warn
 
@@ -59,7 +60,7 @@ def _directory(folder: Path) -> Finding:
 
 def _secret(path: Path) -> Finding | None:
     try:
-        read_secret(path)
+        secret.read(path)
     except SettingsError as error:
         what, _, do = str(error).partition(": ")
         return fail("secrets", what, do or "see there", Exit.SETTINGS)

@@ -85,6 +85,7 @@ async def _save(browser: ProfileBrowser) -> None:
     try:
         if browser.is_alive and await browser.changed():
             await browser.barrier()
+            say("new cookies are saved")
     except BrowserFailed:
         return
 

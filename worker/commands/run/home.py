@@ -56,7 +56,7 @@ def home(**variables: str) -> Iterator[Home]:
     where = volume.create(base / "data")
     binary = program()
     if binary is None:
-        yield Home(_settings(""), _in_memory(), where, (), durable=False)
+        yield Home(_settings("unix:///in-memory"), _in_memory(), where, (), durable=False)
         return
     with embedded(binary, base / "redis", where) as server:
         store = open_store(server.url)
