@@ -66,7 +66,8 @@ def resumed_ms(events: Sequence[Event], fence: str, since_ms: int) -> int | None
     """
     for attempt in attempts(events):
         later = attempt.fence != fence and attempt.started_ms >= since_ms
-        if later and attempt.did_something and not attempt.why.startswith("old holder alive"):
+        known = attempt.did_something or attempt.outcome
+        if later and known and not attempt.why.startswith("old holder alive"):
             return attempt.started_ms
     return None
 

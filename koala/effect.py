@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from koala import ledger
 from koala.clock import boottime
+from koala.redaction import redact
 from koala.signals import Cancel, End, Signal
 from koala.values import result_of, to_json
 
@@ -215,7 +216,7 @@ class Effect:
             async with asyncio.timeout(LOOK_S):
                 return await result_of(self._terms.confirm, operation)
         except Exception as error:  # noqa: BLE001 - whatever the author's look raises, it could not tell
-            data = {"operation": operation.id, "error": f"{type(error).__name__}: {error}"[:300]}
+            data = {"operation": operation.id, "error": redact(f"{type(error).__name__}: {error}")[:300]}
             await self._parent.call("record", action="confirm_failed", data=data)
             return UNSEEN
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from koala import ledger
 from koala.errors import KoalaError
-from koala.redaction import redact
+from koala.redaction import redact, veil
 from koala.signals import AskReview, Cancel, End, Snooze
 from koala.values import to_json
 
@@ -53,7 +53,7 @@ def unsettled(opened: dict[str, dict[str, Any]]) -> Ending | None:
 
 def _asked(signal: AskReview, workflow: str, task_id: str) -> Ending:
     """The question of a workflow that raised AskReview, about a description as it stands now."""
-    operation = ledger.operation(workflow, f"ask.{signal.subject}", task_id)
+    operation = ledger.operation(workflow, f"ask.{veil(signal.subject)}", task_id)
     description = ledger.canonical(signal.describe)
     question = {
         "kind": "approval",

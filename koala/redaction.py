@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 import re
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 STARS = "********"
@@ -39,3 +41,22 @@ def redact(text: str) -> str:
     for value in sorted(_known, key=len, reverse=True):
         text = text.replace(value, STARS)
     return text
+
+
+def scrub(value: Any) -> Any:
+    """JSON data with every known secret in its texts as stars, and so a number that is one; what is no JSON stays."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {scrub(name): scrub(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [scrub(item) for item in value]
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and str(value) in _known:
+        return STARS
+    return value
+
+
+def veil(text: str) -> str:
+    """A name with its secrets as stars, and still another than every other name's: with a digest of what it was."""
+    shown = redact(text)
+    return shown if shown == text else f"{shown}~{hashlib.sha256(text.encode()).hexdigest()[:16]}"

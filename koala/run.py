@@ -14,6 +14,7 @@ from koala import ledger, names
 from koala.effect import Effect, Operation, Terms
 from koala.errors import KoalaError
 from koala.ports import Browser, Parent
+from koala.redaction import redact, veil
 from koala.secret import Secret, mounted
 from koala.signals import End
 from koala.values import result_of, to_json
@@ -74,6 +75,7 @@ class Run:
 
         Raises StepTimeout. A name is for one result in a task: give the steps of a loop a number.
         """
+        name = veil(name)
         limit = timeout.total_seconds() if timeout else self._facts.step_timeout_s
         reply = await self._parent.call("step", name=name, timeout_s=limit)
         if reply["go"] == "saved":
@@ -83,7 +85,7 @@ class Run:
         try:
             text = to_json(await self._within(limit, name, do), f"the result of step {name}")
         except Exception as error:
-            await self._parent.call("step_failed", name=name, error=f"{type(error).__name__}: {error}"[:300])
+            await self._parent.call("step_failed", name=name, error=redact(f"{type(error).__name__}: {error}")[:300])
             raise
         await self._browser.barrier()
         await self._parent.call("checkpoint", name=name, value=text)
@@ -122,7 +124,7 @@ class Run:
         a person.
         """
         key = key or self._facts.task_id
-        operation = ledger.operation(self._facts.workflow, names.check("effect", name), key)
+        operation = ledger.operation(self._facts.workflow, names.check("effect", name), veil(key))
         description = ledger.canonical(describe)
         approval = review(describe) if callable(review) else review
         times = (timeout.total_seconds(), settle.total_seconds())
@@ -131,7 +133,7 @@ class Run:
 
     async def approved(self, subject: str, describe: Any = None) -> bool:
         """Whether a person approved this subject with this description, after `raise AskReview(subject, describe)`."""
-        operation = ledger.operation(self._facts.workflow, f"ask.{subject}", self._facts.task_id)
+        operation = ledger.operation(self._facts.workflow, f"ask.{veil(subject)}", self._facts.task_id)
         seen = await self._parent.call("look", operation=operation, description=ledger.canonical(describe))
         return bool(seen["approved"])
 
@@ -162,9 +164,9 @@ class Run:
 
     async def progress(self, done: int, of: int, text: str = "") -> None:
         """Show how far it is."""
-        shown = json.dumps({"done": done, "of": of, "text": text})
+        shown = to_json({"done": done, "of": of, "text": text}, "the progress")
         await self._parent.call("record", action="", data={}, fields={"progress": shown})
 
     async def log(self, text: str, **data: Any) -> None:
         """Write a line into the task's timeline."""
-        await self._parent.call("record", action="log", data={"text": text[:2000], **data})
+        await self._parent.call("record", action="log", data={"text": redact(text)[:2000], **data})

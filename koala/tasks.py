@@ -45,6 +45,7 @@ class Task:
     ended_ms: int = 0
     fence: str = ""
     reason: str = ""
+    waits: str = ""
     wanted: str = ""
     wanted_reason: str = ""
     question: str = ""

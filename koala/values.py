@@ -8,16 +8,17 @@ from collections.abc import Callable
 from typing import Any
 
 from koala.errors import PayloadTooLarge
+from koala.redaction import scrub
 
 LARGEST = 256 * 1024
 
 
 def to_json(value: Any, what: str) -> str:
-    """A value (or pydantic model) as JSON text. Raises TypeError saying what is wrong, or PayloadTooLarge."""
+    """A value (or pydantic model) as JSON text, without secrets. Raises TypeError with what is wrong, PayloadTooLarge."""
     if hasattr(value, "model_dump"):
         value = value.model_dump(mode="json")
     try:
-        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        text = json.dumps(scrub(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{what} must be JSON (text, numbers, lists, dicts): {error}") from None
     if len(text.encode()) > LARGEST:

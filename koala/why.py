@@ -91,10 +91,6 @@ def look(store: Store) -> Facts:
 
 Check = Callable[[Task, Facts], tuple[Reason, str] | None]
 
-PARKED = {"old holder alive": Reason.OLD_HOLDER, "budget": Reason.BUDGET, "provider": Reason.PROVIDER}
-"""How the note of an attempt that was parked begins, for what only another attempt can find out."""
-
-
 def _at_rest(task: Task, facts: Facts) -> tuple[Reason, str] | None:
     """The states in which a task waits for nothing that the pool decides."""
     if task.ended:
@@ -114,10 +110,9 @@ def _at_rest(task: Task, facts: Facts) -> tuple[Reason, str] | None:
 
 
 def _parked(task: Task, facts: Facts) -> tuple[Reason, str] | None:
-    for beginning, reason in PARKED.items():
-        if task.reason.startswith(beginning):
-            return reason, task.reason
-    return None
+    """What an attempt was parked for, and only the next one can find out."""
+    known = task.waits in {reason.value for reason in Reason}
+    return (Reason(task.waits), task.reason) if known else None
 
 
 def _due(task: Task, facts: Facts) -> tuple[Reason, str] | None:

@@ -226,7 +226,7 @@ class AttemptRun:
 
     def _outcome(self, ending: Message) -> tuple[str, dict[str, Any]]:
         outcome = ending["outcome"]
-        kept = ("reason", "result", "error", "question")
+        kept = ("reason", "result", "error", "question", "wait")
         details: dict[str, Any] = {name: ending[name] for name in kept if name in ending}
         code = ending.get("code", "")
         if code in POOL_FAULTS:

@@ -19,7 +19,7 @@ from koala.fence import Fence
 from koala.logs import log
 from koala.run import Facts, Run
 from koala.settings import Settings
-from koala.signals import AskReview, End
+from koala.signals import AskReview, End, Signal
 from koala.workflow import Registry, Workflow, load
 from worker import locks, processes, volume
 from worker.browser import BrowserOptions, Browsers, find_browsers
@@ -151,7 +151,8 @@ class Host:
 
 
 def _raised(error: BaseException, given: Message) -> Message:
-    log().debug("attempt_raised", exc_info=error)
+    if not isinstance(error, Signal):
+        log().debug("attempt_raised", exc_info=error)
     return endings.raised(error, given["workflow"], given["task"])
 
 

@@ -85,10 +85,10 @@ class Requests:
 
     async def on_step(self, name: str, timeout_s: float) -> Reply:
         """Begin a step."""
+        if self.draining():
+            return {"ok": True, "go": "draining", "value": "the worker drains"}
         reply = await self._ask(self.attempt.step, name)
         if reply["ok"] and reply["go"] == "go":
-            if self.draining():
-                return {"ok": True, "go": "draining", "value": "the worker drains"}
             self.deadlines.give("step", f"the time of step {name}", timeout_s + STEP_GRACE_S, of=name)
         return reply
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from koala import keys
@@ -29,8 +30,9 @@ def memory_store() -> Store:
 
 
 def _client() -> Any:
-    import lupa  # noqa: F401 - fakeredis itself would say only at the first script that it is missing
     from fakeredis import FakeRedis
+
+    import_module("lupa")  # fakeredis itself would say only at the first script that it is missing
 
     class Client(FakeRedis):
         """Does not know the first line by which Redis 7 takes a script as a whole, or not at all."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class InProcess:
-    """Implements what `koala.run.Parent` promises. Old attempts are gone, and sites have settled, at once."""
+    """Implements what `koala.ports.Parent` promises. Old attempts are gone, and sites have settled, at once."""
 
     def __init__(self, attempt: Attempt, crash: Crash | None) -> None:
         self._attempt = attempt
@@ -91,7 +91,7 @@ class NoPage(KoalaError):
 
 
 class GivenBrowser:
-    """Implements what `koala.run.Browser` promises over a page of the test's own. Guards and barriers are not tried."""
+    """Implements what `koala.ports.Browser` promises over a page of the test's own, without guards and barriers."""
 
     def __init__(self, page: Page | None) -> None:
         self._page = page

@@ -1,4 +1,4 @@
-"""A trial of one workflow: its task in a store in memory, run attempt by attempt, with crashes where the test wants them."""
+"""A trial of one workflow: its task in a store in memory, run attempt by attempt, dying where the test wants it."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ that are named in `gates` are there.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 from pathlib import Path
@@ -232,19 +233,23 @@ async def signals(run: Run, args: Errand) -> str:
 
 @workflow("test.leaks", args=Errand, limits=Limits(runtime=minutes(1), attempts=2))
 async def leaks(run: Run, args: Errand) -> Any:
-    """Puts a secret wherever an author could by mistake."""
-    secret = run.secret("shop_password")
+    """Puts a secret wherever an author could by mistake; `key` says which."""
+    secret = run.secret(args.key)
     value = secret.reveal()
     print(f"printed {value}", flush=True)
-    await run.log(f"logged {value}", value=value)
+    await run.log(f"logged {value}", token=value, data={"value": value, value: 1})
     await run.progress(1, 2, f"shown {value}")
-    await run.step("one", lambda: {"result": value, "secret": str(secret)})
+    await run.step("one", lambda: {"result": value, "secret": str(secret), "within": json.dumps({"value": value})})
     if args.what == "error":
         raise ValueError(f"no login with {value} at https://ann:{value}@shop.example/?p={value}")
     if args.what == "ask" and not await run.approved("terms", {"value": value}):
         raise AskReview("terms", {"value": value}, f"is {value} good?")
 
     async def do(op: Operation) -> Any:
-        return {**await post(args, args.reference), "value": value}
+        return {**await post(args, args.reference), "value": value, "number": 179}
 
-    return await place(run, args, args.reference, do=do, describe={"reference": args.reference, "value": value})
+    key = args.reference
+    if args.what == "names":
+        await run.step(f"step {value}", lambda: 1)
+        key = f"cart of {value}"
+    return await place(run, args, args.reference, do=do, key=key, describe={"ref": args.reference, "value": value})

@@ -44,6 +44,10 @@ def test_work_goes_on_with_the_next_attempt_that_does_something() -> None:
     assert story.resumed_ms(events, "1.1", 4) == 7
 
 
+def test_an_attempt_that_found_everything_done_already_is_work_going_on() -> None:
+    assert story.resumed_ms(told(started(1, "1.1"), started(7, "1.2"), over(8, "1.2", "done")), "1.1", 4) == 7
+
+
 def test_work_has_not_gone_on_while_nobody_can_tell() -> None:
     assert story.resumed_ms(told(started(1, "1.1"), started(7, "1.2")), "1.1", 4) is None
     assert story.resumed_ms(told(started(1, "1.1"), step(2, "1.1")), "1.1", 4) is None

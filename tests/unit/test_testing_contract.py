@@ -14,9 +14,7 @@ from koala.testing import memory_store
 from tests.support import pool as pool_
 from tests.support.pool import Pool
 
-SUITE = sorted(
-    path.stem for path in (Path(__file__).parents[1] / "redis").glob("test_store_*.py")
-)
+SUITE = sorted(path.stem for path in (Path(__file__).parents[1] / "redis").glob("test_store_*.py"))
 REAL = {"redis", "redis_server", "own_redis", "redis_url", "rq_client", "home", "machine"}
 """Fixtures of a real server."""
 
@@ -75,7 +73,9 @@ def adopt(module: str) -> dict[str, object]:
 
 def _fitting(suite: type) -> type:
     kept = {name: item for name, item in vars(suite).items() if not name.startswith("test_") or fits(item)}
-    return type(suite.__name__, (), {name: item for name, item in kept.items() if name not in ("__dict__", "__weakref__")})
+    return type(
+        suite.__name__, (), {name: item for name, item in kept.items() if name not in ("__dict__", "__weakref__")}
+    )
 
 
 for part in SUITE:

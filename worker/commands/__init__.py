@@ -37,4 +37,5 @@ def _run(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     if given.command == "doctor":
         return doctor.run(given)
-    return (run if given.command == "run" else profile).run(settings.load(), given)
+    config = settings.load()
+    return run.run(config, given) if given.command == "run" else profile.run(config, given)

@@ -27,6 +27,6 @@ local facts = cjson.decode(ARGV[7])
 facts.fence, facts.slot, facts.worker, facts.started_ms = fence, ARGV[5], ARGV[6], now
 redis.call('HSET', KEYS[22], fence, cjson.encode(facts))
 move(id, 'running', now)
-redis.call('HSET', KEYS[1], 'fence', fence, 'reason', '')
+redis.call('HSET', KEYS[1], 'fence', fence, 'reason', '', 'waits', '')
 note(now, 'attempt_started', {fence = fence, worker = ARGV[6], slot = ARGV[5]})
 return reply({ok = true, fence = fence, expires_ms = expires, now_ms = now})

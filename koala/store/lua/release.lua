@@ -1,7 +1,8 @@
 -- Ends an attempt: where its task goes and the lease, in one step. The same fence again, the same answer.
 -- KEYS  task block; 20 lease  21 leases  22 attempts
 -- ARGV  1 id  2 fence  3 resource  4 outcome: done failed crashed parked snoozed review cancelled
---       5 details, JSON: reason, result, error, delay_ms, backoff_ms, question
+--       5 details, JSON: reason, result, error, delay_ms, backoff_ms, question,
+--       wait: what it waits for, where only its next attempt can find out (`old holder`)
 -- Reply {ok, status} or refusal: stale
 -- Invariant: promise 2; a task never ends while an effect is `sent`.
 local OUTCOMES = {done = 1, failed = 1, crashed = 1, parked = 1, snoozed = 1, review = 1, cancelled = 1}
@@ -17,7 +18,7 @@ if not held(KEYS[20], fence, now) then return refuse('stale') end
 local reason = details.reason or outcome
 redis.call('DEL', KEYS[20])
 redis.call('ZREM', KEYS[21], ARGV[3])
-redis.call('HSET', KEYS[1], 'released', fence)
+redis.call('HSET', KEYS[1], 'released', fence, 'waits', details.wait or '')
 local attempt = cjson.decode(redis.call('HGET', KEYS[22], fence) or '{}')
 attempt.ended_ms, attempt.outcome, attempt.reason = now, outcome, reason
 redis.call('HSET', KEYS[22], fence, cjson.encode(attempt))

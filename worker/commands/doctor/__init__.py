@@ -17,10 +17,9 @@ from koala.cli.text import visible
 from koala.errors import SettingsError
 from koala.exits import Exit
 from koala.settings import Settings
-from worker.commands.doctor import configuration, disk, fonts, limits, storage
+from worker.commands.doctor import configuration, disk, fonts, limits, sandbox, storage
 from worker.commands.doctor.browser import browse
 from worker.commands.doctor.finding import Check, Finding, State, fail, safely
-from worker.commands.doctor.sandbox import sandbox
 
 STYLES = {State.OK: "green", State.WARN: "yellow", State.FAIL: "bold red"}
 
@@ -90,7 +89,7 @@ def _of_the_settings(config: Settings) -> dict[str, Check]:
 def _of_the_browser(config: Settings) -> Iterator[Finding]:
     seen = browse(config)
     yield from seen.findings
-    yield from safely("sandbox", lambda: sandbox(config, seen.launched, seen.layered))
+    yield from safely("sandbox", lambda: sandbox.sandbox(config, seen.launched, seen.layered))
     yield from safely("shared memory", lambda: limits.shared_memory(config, seen.uses_shm))
 
 
