@@ -2,7 +2,7 @@
 python := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check lock clean
+.PHONY: help install demo test check bench lock clean
 
 help:  ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -22,6 +22,9 @@ check: install  ## format, lint, types, import rules and the tests that need not
 	@$(python) -m mypy
 	@.venv/bin/lint-imports --no-logo
 	@$(python) -m pytest tests/unit
+
+bench: install  ## what Koala costs beside a bare script doing the same work
+	@$(python) -m bench
 
 lock: install  ## pin the newest allowed versions again
 	@setup/lock

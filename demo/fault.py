@@ -15,7 +15,7 @@ from koala import tasks
 from koala.clock import wall_ms
 from koala.store import Store
 
-PATIENCE_S = 6.0
+PATIENCE_S = 8.0
 """How long a fault waits for the moment it is meant for; after that any attempt in work will do."""
 MOST_CRASHES = 1
 """A task that has crashed more often is spared: a third crash would be the end of it, and rightly so."""

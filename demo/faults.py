@@ -129,13 +129,14 @@ class SchedulerKilled(Fault):
 class _WorkerFault(Fault):
     """Something that happens to a whole worker with everything below it."""
 
-    def victims(self, sight: Sight) -> list[tuple[Program, list[Running]]]:
-        """Workers in work that may be hit, the dearest first, with their attempts."""
-        found: dict[str, list[Running]] = {}
-        for one in self.candidates(sight):
-            found.setdefault(one.worker, [hit for hit in sight.running if hit.worker == one.worker])
+    def victim(self, sight: Sight) -> tuple[Program, list[Running]] | None:
+        """The worker whose work is in the dearest moment, with its attempts; None when none may be hit."""
         alive = {worker.name: worker for worker in self.scene.pool.workers if worker.alive}
-        return [(alive[name], hits) for name, hits in found.items() if name in alive and all(map(self.may_hit, hits))]
+        for one in self.candidates(sight):
+            attempts = [hit for hit in sight.running if hit.worker == one.worker]
+            if one.worker in alive and all(map(self.may_hit, attempts)):
+                return alive[one.worker], attempts
+        return None
 
 
 class WorkerKilled(_WorkerFault):
@@ -145,16 +146,18 @@ class WorkerKilled(_WorkerFault):
         super().__init__(scene, "worker kill", wants=[Moment.ORDERED, Moment.ORDERING], after=after)
 
     def strike(self, sight: Sight) -> str:
-        for worker, running in self.victims(sight)[:1]:
-            worker.kill()
-            self.scene.pool.end_orphans()
-            self.hits = self.scene.still_running(running)
-            new = self.scene.pool.add_worker()
-            if not self.hits:
-                self.scene.say(f"killed {worker.name} too late: it had just finished; {new.name} starts")
-            else:
-                return f"killed {worker.name} with {names(self.hits, moments=True)}; {new.name} starts"
-        return ""
+        victim = self.victim(sight)
+        if victim is None:
+            return ""
+        worker, attempts = victim
+        worker.kill()
+        self.scene.pool.end_orphans()
+        self.hits = self.scene.still_running(attempts)
+        new = self.scene.pool.add_worker()
+        if not self.hits:
+            self.scene.say(f"killed {worker.name} too late: it had just finished; {new.name} starts")
+            return ""
+        return f"killed {worker.name} with {names(self.hits, moments=True)}; {new.name} starts"
 
 
 class WorkerFrozen(_WorkerFault):
@@ -166,7 +169,6 @@ class WorkerFrozen(_WorkerFault):
         self._frozen: list[psutil.Process] = []
         self._worker = ""
         self._since = 0.0
-        self.frozen_s = 0.0
 
     def ready(self, sight: Sight) -> bool:
         """When the killed worker has been replaced: somebody has to be there who takes over."""
@@ -177,21 +179,24 @@ class WorkerFrozen(_WorkerFault):
         return any(worker.name == name and worker.alive for worker in self.scene.pool.workers)
 
     def strike(self, sight: Sight) -> str:
-        for worker, running in self.victims(sight)[:1]:
-            self._worker, self._since = worker.name, time.monotonic()
-            self._frozen = processes.freeze(worker.pid)
-            self.hits = self.scene.still_running(running)
-            if self.hits:
-                return f"froze {worker.name} with {names(self.hits, moments=True)}"
+        victim = self.victim(sight)
+        if victim is None:
+            return ""
+        worker, attempts = victim
+        self._worker, self._since = worker.name, time.monotonic()
+        self._frozen = processes.freeze(worker.pid)
+        self.hits = self.scene.still_running(attempts)
+        if not self.hits:
             self.thaw()
-        return ""
+            return ""
+        return f"froze {worker.name} with {names(self.hits, moments=True)}"
 
     def mended(self, sight: Sight) -> bool:
         if self._frozen and self._is_due(sight):
-            self.frozen_s = time.monotonic() - self._since
+            seconds = time.monotonic() - self._since
             told = "its leases have ended" if self._taken(sight) else "although nobody has taken its tasks"
             self.thaw()
-            self.scene.say(f"thawed {self._worker} after {self.frozen_s:.1f} s: {told}")
+            self.scene.say(f"thawed {self._worker} after {seconds:.1f} s: {told}")
         return not self._frozen
 
     def thaw(self) -> None:

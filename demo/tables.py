@@ -15,18 +15,15 @@ from koala.settings import Settings
 
 
 def render(report: Report, where: Path) -> RenderableType:
-    """All of it: figures, recoveries, settings, and the verdict last."""
-    parts: list[RenderableType] = ["", _figures(report), "", _recoveries(report), ""]
+    """All of it: figures and recoveries (unless the work never began), settings, and the verdict last."""
+    parts: list[RenderableType] = [""]
+    if report.tasks:
+        parts += [_figures(report), "", _recoveries(report), ""]
     if report.found_happened or report.found_absent:
         parts += [Text(_asked(report)), ""]
     if report.stuck:
         parts += [_stuck(report), ""]
-    parts += [
-        Text(_settings(), "dim"),
-        Text(f"The same as JSON: {where}; everybody's logs: {where.parent / 'logs'}.", "dim"),
-        "",
-        _verdict(report),
-    ]
+    parts += [Text(_settings(), "dim"), Text(_files(where), "dim"), "", _verdict(report)]
     return Group(*parts)
 
 
@@ -99,6 +96,10 @@ def _settings() -> str:
         f"Settings: lease TTL {plan.TTL_S:g} s (default {ttl:g}), settle {plan.SETTLE_S:g} s, "
         f"scheduler's lease {plan.LEADER_TTL_S:g} s (default {leader:g})."
     )
+
+
+def _files(where: Path) -> str:
+    return f"The same as JSON: {where}; everybody's logs: {where.parent / 'logs'}."
 
 
 def _verdict(report: Report) -> Text:

@@ -15,10 +15,9 @@ from worker.link import Message, decode, encode
 from worker.watchdog import Watchdog
 
 ANSWER_S = 30.0
-SAID_AS_IS = frozenset(
-    ("call", "action", "outcome", "code", "kind", "operation", "token", "hash", "browser", "own_lock", "lock", "started")
-    + ("value", "receipt", "result", "description", "progress")
-)
+WORDS = ("call", "action", "outcome", "code", "kind", "operation", "token", "hash", "browser", "own_lock")
+JSON = ("value", "receipt", "result", "description", "progress")
+SAID_AS_IS = frozenset((*WORDS, "lock", "started", *JSON))
 """Words between the two programs, and JSON that was made without secrets: redacting either would break it."""
 
 

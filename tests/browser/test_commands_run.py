@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,6 +57,10 @@ async def order(run: Run, args: Args):
         await run.step("hangs", lambda: asyncio.sleep(60))
     return await run.effect("place", key=args.reference, describe={"price": price}, do=place, confirm=find,
                             review=over(usd("10")), timeout=seconds(20), settle=seconds(0.2))
+
+@workflow("try.cookies", profile="required")
+async def cookies(run: Run, args):
+    return [cookie["name"] for cookie in await (await run.page()).context.cookies()]
 
 @workflow("try.title", profile="optional")
 async def title(run: Run, args):
@@ -242,6 +247,14 @@ class TestBrowser:
         assert (said.code, said.data["result"]) == (0, "a page"), said.err
         (picture,) = said.data["artifacts"]
         assert Path(picture).stat().st_size > 100
+
+    def test_a_profile_of_its_own_is_logged_in_beforehand(self, run: Run) -> None:
+        cookie = {"name": "session", "value": "one", "domain": "shop.example", "path": "/", "expires": -1}
+        state = run.folder / "state.json"
+        state.write_text(json.dumps({"cookies": [cookie], "origins": []}))
+        assert run.command("profile", "import", "me", str(state), "--laptop").code == 0
+        assert [row["name"] for row in run.command("profile", "list", "--json", "--laptop").data] == ["me"]
+        assert run("--profile=me", name="cookies").data["result"] == ["session"]
 
     def test_a_profile_is_its_own_and_stays(self, run: Run) -> None:
         for _ in range(2):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 
 import pytest
 
 from koala.fence import Fence
 from tests.support.visitor import Visitor
-from worker import locks
-from worker.browser import major_version
+from worker import locks, processes
+from worker.browser import ProfileBrowser, major_version
+from worker.processes import Process
 from worker.profiles import ProfileBinary, ProfileDamaged, ProfileNewer
 
 
@@ -111,3 +113,23 @@ async def test_an_unclean_profile_that_is_whole_is_opened_as_it_is(visitor: Visi
     assert browser.preparation.was_unclean
     assert browser.preparation.restored is None
     await browser.close()
+
+
+@pytest.mark.parametrize("file", ["Cookies", "Login Data", "Local Storage/leveldb", "Web Data-journal"])
+async def test_a_browser_killed_while_it_makes_its_profile_costs_nothing(visitor: Visitor, file: str) -> None:
+    """Half-made databases are new, not torn: there is no login to lose and no snapshot to fall back to."""
+    opening = asyncio.ensure_future(visitor.open())
+    made = visitor.profile.user_data / "Default" / file
+    async with asyncio.timeout(30):
+        while not made.exists():
+            await asyncio.sleep(0.001)
+    holder = locks.read(visitor.profile.volume, visitor.profile.lock)
+    assert holder is not None
+    processes.end(Process(holder.pid, holder.started))
+    for result in await asyncio.gather(opening, return_exceptions=True):
+        if isinstance(result, ProfileBrowser):
+            await result.kill()
+    again = await visitor.open()
+    assert again.preparation.was_unclean
+    assert not again.preparation.torn
+    assert await again.close() == "clean"

@@ -14,4 +14,3 @@ def pool() -> Iterator[LivePool]:
     """A pool of one's own with a Redis and a shop, and nothing started yet."""
     with LivePool() as opened:
         yield opened
-

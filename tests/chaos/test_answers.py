@@ -63,7 +63,7 @@ def test_a_rejected_order_is_never_placed(busy: LivePool) -> None:
 
 
 def test_an_approval_is_for_the_price_that_was_shown(busy: LivePool) -> None:
-    """V25: the price moves while a person decides; the new price is asked about, the old approval counts for nothing."""
+    """V25: the price moves while a person decides: the new one is asked about, the old approval counts for nothing."""
     id_ = busy.errand("test.order", "moved", approve=True, what="price")
     first = asked(busy, id_, "approval")
     busy.shop.set_manners(price_moves={"sku": "LAMP-1", "times": 1})

@@ -25,7 +25,7 @@ def test_every_key_of_rq_deleted_again_and_again_loses_nothing(pool: LivePool) -
     pool.start(2)
     ids = [pool.order(f"q{number}", settle_s=0) for number in range(50)]
     for done in (1, 10, 20, 30, 40):
-        pool.until(lambda done=done: tasks.counts(pool.store)["done"] >= done, f"{done} done")
+        pool.until_ended(done)
         assert delete_rq(pool)
     pool.until_done(*ids)
 
@@ -90,7 +90,10 @@ def test_a_hundred_due_tasks_are_never_more_in_rq_than_two_slots_can_start(pool:
     pool.start(2)
     with most_in_flight(pool) as most:
         ids = [pool.order(f"h{number}", settle_s=0) for number in range(98)]
-        ids += [pool.order("h98", settle_s=0, plan="step.before:child"), pool.order("h99", settle_s=0, plan="step.before:parent")]
+        ids += [
+            pool.order("h98", settle_s=0, plan="step.before:child"),
+            pool.order("h99", settle_s=0, plan="step.before:parent"),
+        ]
         pool.until_done(*ids)
 
     assert most[1] <= 2
@@ -136,9 +139,7 @@ def test_the_same_dedupe_key_is_one_task(pool: LivePool) -> None:
     """Submitted from eight threads at once."""
     pool.start(2)
     ids: list[str] = []
-    threads = [
-        threading.Thread(target=lambda: ids.append(pool.order("same", dedupe="same"))) for _ in range(8)
-    ]
+    threads = [threading.Thread(target=lambda: ids.append(pool.order("same", dedupe="same"))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -1,4 +1,4 @@
-"""How tasks end while things are under way: cancelled, expired, out of attempts, dead; and what a workflow says itself."""
+"""How tasks end while something is under way: cancelled, expired, out of attempts, dead, or as the workflow says."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from koala import switches, tasks
@@ -182,12 +184,17 @@ def test_a_worker_told_to_end_while_it_starts_ends_with_0(pool: LivePool, times:
 def test_a_drain_while_a_slot_waits_to_be_started_again_ends(pool: LivePool) -> None:
     """Its parent was killed again and again, so the worker holds it back; the drain does not start it."""
     worker = pool.start(1)
-    for life in range(4):
+    for _ in range(4):
         pool.until(lambda: len(worker.tree()) > 1, "its slot runs")
+        died = worker.text.count("slot_died")
         kill(worker.tree()[1].pid)
-        pool.until(lambda life=life: worker.text.count("slot_died") > life, "the worker has noticed")
+        pool.until(partial(_died_again, worker, died), "the worker has noticed")
     worker.terminate()
     assert worker.wait() == 0
+
+
+def _died_again(worker: Program, before: int) -> bool:
+    return worker.text.count("slot_died") > before
 
 
 def test_an_idle_worker_leaves_the_pool_as_it_ends(pool: LivePool) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from koala import keys, tasks
-from tests.support import program
 from tests.support.live_pool import LivePool
 from tests.support.program import Program
+from worker import processes
 
 Record = Callable[[str, object], None]
 
@@ -26,9 +26,7 @@ def resumed_after(pool: LivePool, id_: str, killed_ms: int) -> float:
 
 
 @pytest.mark.parametrize("place", ["step0", "act"])
-def test_the_task_of_a_killed_child_goes_on_at_once(
-    pool: LivePool, place: str, record_property: Record
-) -> None:
+def test_the_task_of_a_killed_child_goes_on_at_once(pool: LivePool, place: str, record_property: Record) -> None:
     """Within about a second; the crash is noticed, not waited for."""
     pool.start(2)
     id_ = pool.errand("test.order", "r1", gates=[place])
@@ -44,9 +42,7 @@ def test_the_task_of_a_killed_child_goes_on_at_once(
     assert pool.orders("r1") == 1
 
 
-def test_the_task_of_a_killed_worker_goes_on_when_its_lease_has_ended(
-    pool: LivePool, record_property: Record
-) -> None:
+def test_the_task_of_a_killed_worker_goes_on_when_its_lease_has_ended(pool: LivePool, record_property: Record) -> None:
     """Within the TTL and two seconds, on another worker."""
     pool.scheduler()
     first = pool.worker(1)
@@ -161,4 +157,4 @@ def test_whoever_starts_again_removes_what_the_killed_left(pool: LivePool) -> No
     worker.terminate()
     assert worker.wait() == 0
     assert not list(pool.volume.tmp.iterdir())
-    assert program.processes.find(worker.pid) is None
+    assert processes.find(worker.pid) is None

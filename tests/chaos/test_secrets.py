@@ -1,4 +1,4 @@
-"""Promise 6: a secret that a workflow puts wherever it can is nowhere: not in the store, not in a log, not in a command line."""
+"""Promise 6: a secret that a workflow puts wherever it can is nowhere: not in the store, a log or a command line."""
 
 from __future__ import annotations
 
@@ -58,9 +58,7 @@ def everything_stored(pool: LivePool) -> str:
             "zset": lambda key: client.zrange(key, 0, -1),
             "stream": client.xrange,
         }
-        return "\n".join(
-            f"{key} {_flat(read[client.type(key)](key))}" for key in client.scan_iter(count=1000)
-        )
+        return "\n".join(f"{key} {_flat(read[client.type(key)](key))}" for key in client.scan_iter(count=1000))
 
 
 def _flat(value: object) -> str:
@@ -89,7 +87,7 @@ SECRETS = {"shop_password": SECRET, "plain": PLAIN}
 
 @pytest.mark.parametrize("name", SECRETS)
 def test_a_leaked_secret_is_nowhere(leaky: LivePool, name: str) -> None:
-    """Printed, logged, in progress, a step's result, a description, a receipt, an error with its URL, and a question."""
+    """Printed, logged, in progress, a result, a description, a receipt, an error with its URL, and a question."""
     good = leaky.errand("test.leaks", f"good-{name}", key=name)
     bad = leaky.errand("test.leaks", f"bad-{name}", key=name, what="error")
     asks = leaky.errand("test.leaks", f"asks-{name}", key=name, what="ask")

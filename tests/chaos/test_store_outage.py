@@ -18,7 +18,7 @@ def test_redis_killed_and_started_again_twice_loses_and_doubles_nothing(pool: Li
     worker = pool.start(2)
     ids = [pool.order(f"r{number}") for number in range(30)]
     for done in (3, 15):
-        pool.until(lambda done=done: tasks.counts(pool.store)["done"] >= done, f"{done} done")
+        pool.until_ended(done)
         pool.redis.restart()
     pool.until_done(*ids)
 
@@ -66,7 +66,7 @@ def test_redis_that_cannot_write_stops_the_pool_and_loses_nothing(pool: LivePool
     """As with a full disk: every write is refused for a while. Reads go on; nobody is charged."""
     worker = pool.start(2)
     ids = [pool.order(f"w{number}") for number in range(10)]
-    pool.until(lambda: tasks.counts(pool.store)["done"] >= 2, "two done")
+    pool.until_ended(2)
     with redis.Redis.from_url(pool.redis.socket_url) as client:
         client.config_set("min-replicas-to-write", 1)
         pool.until(lambda: "store_away" in worker.text, "the worker has noticed")

@@ -141,9 +141,7 @@ class LivePool:
 
     # Work
 
-    def submit(
-        self, workflow: str, args: Mapping[str, Any], *, plan: str = "", dedupe: str = "", **more: Any
-    ) -> str:
+    def submit(self, workflow: str, args: Mapping[str, Any], *, plan: str = "", dedupe: str = "", **more: Any) -> str:
         """Accept a task; its id. `plan` are fault points for it alone."""
         given = prepare(self._registry, workflow, dict(args), key=dedupe, **more)
         id_ = tasks.new_id()
@@ -279,6 +277,10 @@ class LivePool:
     def until_gone(self, pid: int) -> None:
         """Until no such process lives."""
         self.until(lambda: processes.find(pid) is None, f"process {pid} is gone")
+
+    def until_ended(self, number: int) -> None:
+        """Until so many tasks are done, in all."""
+        self.until(lambda: tasks.counts(self.store)["done"] >= number, f"{number} tasks done")
 
     # Breaking
 

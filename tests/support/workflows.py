@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ class Errand(BaseModel):
         if name not in self.gates:
             return
         (Path(self.folder) / f"{name}.reached").touch()
-        while not self.is_open(name):
+        while not self.is_open(name):  # noqa: ASYNC110 - the test is another process, its word is a file
             await asyncio.sleep(0.02)
 
 
@@ -112,14 +113,14 @@ async def place(run: Run, args: Errand, reference: str, **more: Any) -> Any:
 
 @workflow("test.order", args=Errand, profile="optional", limits=LIMITS)
 async def order(run: Run, args: Errand) -> list[Any]:
-    """Steps, then effects, each with its number in its reference. What `price`: they are described with a lamp's price."""
+    """Steps, then effects, each with its number in its reference. What `price`: a lamp's price describes them."""
 
     async def step(number: int) -> int:
         await args.gate(f"step{number}")
         return number
 
     for number in range(args.steps):
-        await run.step(f"step{number}", lambda number=number: step(number))
+        await run.step(f"step{number}", partial(step, number))
     names = [args.reference, *(f"{args.reference}-{number}" for number in range(1, args.effects))]
     price = {"price": await read_price(args)} if args.what == "price" else {}
     more = [{"review": args.approve, "describe": {"reference": name, **price}} for name in names]
@@ -191,7 +192,7 @@ async def blind(run: Run, args: Errand) -> Any:
 
 @workflow("test.forgets", args=Errand, limits=LIMITS)
 async def forgets(run: Run, args: Errand) -> str:
-    """Comes to its effect in the first attempt only, unless the gate `mind` is open. What `blind`: confirm cannot tell."""
+    """Comes to its effect in the first attempt, and when the gate `mind` is open. What `blind`: confirm cannot tell."""
 
     async def cannot_tell(op: Operation) -> Any:
         raise LookupError("it cannot see")

@@ -150,9 +150,7 @@ def test_the_network_stays_in_the_browser_whatever_features_were_asked_for() -> 
     ]
 
 
-def test_a_frozen_rest_of_the_last_browser_is_ended_before_the_lock_is_given(
-    where: Volume, lock: Path
-) -> None:
+def test_a_frozen_rest_of_the_last_browser_is_ended_before_the_lock_is_given(where: Volume, lock: Path) -> None:
     """V26: the main process is the lock, but not the whole browser."""
     script = 'sleep 60 3>&- & echo $! > "$0"; wait'  # 3 is the lock, which browsers do not pass on
     rest = where.tmp / "rest"

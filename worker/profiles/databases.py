@@ -1,8 +1,11 @@
-"""Whether the databases that hold a profile's logins are whole. Only for whoever holds the profile's lock."""
+"""Whether the databases that hold a profile's logins are whole. Only for whoever holds the profile's lock.
+
+A browser that is killed while it makes a database leaves an empty one or half of the scaffolding: that is new, not
+torn. Torn is what once held something.
+"""
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,63 +13,54 @@ from pathlib import Path
 
 SQLITE = ("Cookies", "Network/Cookies", "Login Data", "Login Data For Account", "Web Data")
 """SQLite files below the browser's `Default/` that hold logins."""
-LEVELDB = ("Local Storage/leveldb", "Session Storage")
-JSON = ("Preferences",)
-HEADER = b"SQLite format 3\x00"
+LOCAL_STORAGE = "Local Storage/leveldb"
 
 
-def torn(default: Path) -> list[str]:
+def torn(default: Path, good: Path | None = None) -> list[str]:
     """Names below `default` that are damaged; empty when all that exist are whole.
 
-    Opens SQLite files for writing: that rolls back what a killed browser left half done, as the browser
-    would.
+    A file that is empty now is damaged when the copy `good` has more in it. Opens SQLite files for writing: that
+    rolls back what a killed browser left half done, as the browser would.
     """
-    return [name for name, damage in _damages(default) if damage]
+    return [name for name, whole in _looks(default, good) if not whole]
 
 
-def _damages(default: Path) -> Iterator[tuple[str, str]]:
+def _looks(default: Path, good: Path | None) -> Iterator[tuple[str, bool]]:
     for name in SQLITE:
-        yield name, _sqlite(default / name)
-    for name in (*LEVELDB, *_indexed(default)):
-        yield name, _leveldb(default / name)
-    for name in JSON:
-        yield name, _json(default / name)
+        yield name, _sqlite_is_whole(default / name) and not _emptied(name, default, good)
+    for name in (LOCAL_STORAGE, *_indexed(default)):
+        yield name, _leveldb_is_whole(default / name)
 
 
 def _indexed(default: Path) -> list[str]:
     return sorted(f"IndexedDB/{entry.name}" for entry in (default / "IndexedDB").glob("*.leveldb"))
 
 
-def _sqlite(path: Path) -> str:
+def _sqlite_is_whole(path: Path) -> bool:
     if not path.exists():
-        return ""
-    with path.open("rb") as file:
-        if file.read(len(HEADER)) != HEADER:
-            return "not a database"  # an empty file too: opened as it is it would pass as an empty database
+        return True
     try:
         with closing(sqlite3.connect(path, timeout=1)) as connection:
-            answer = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
-    except sqlite3.DatabaseError as error:
-        return str(error)
-    return "" if answer == "ok" else answer
+            return bool(connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+    except sqlite3.DatabaseError:
+        return False
 
 
-def _leveldb(path: Path) -> str:
-    if not path.is_dir() or not any(path.iterdir()):
-        return ""
+def _emptied(name: str, default: Path, good: Path | None) -> bool:
+    # SQLite takes an empty file for an empty database, and a power cut leaves empty files.
+    now = default / name
+    return good is not None and now.exists() and _size(now) == 0 and _size(good / name) > 0
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _leveldb_is_whole(path: Path) -> bool:
+    if not any(_size(file) for pattern in ("*.ldb", "*.log") for file in path.glob(pattern)):
+        return True
     try:
         manifest = (path / "CURRENT").read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        return str(error)
-    whole = manifest.startswith("MANIFEST-") and (path / manifest).is_file()
-    return "" if whole else "its current manifest is missing"
-
-
-def _json(path: Path) -> str:
-    try:
-        json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return ""
-    except ValueError as error:
-        return str(error)
-    return ""
+    except (OSError, UnicodeDecodeError):
+        return False
+    return manifest.startswith("MANIFEST-") and _size(path / manifest) > 0

@@ -76,9 +76,7 @@ class ProfileDirectory:
         try:
             found = ProfileRecord.load(self.path / "profile.json")
         except ValueError as error:
-            raise ProfileDamaged(
-                f"{self.path}/profile.json is damaged ({error}): restore or delete it"
-            ) from None
+            raise ProfileDamaged(f"{self.path}/profile.json is damaged ({error}): restore or delete it") from None
         if found is None:
             raise NotFound(f"no profile {self.name!r}: make it with `koala profile login {self.name}`")
         return found
@@ -103,7 +101,7 @@ class ProfileDirectory:
         record = self.record()
         self._refuse_other_binary(record, binary, adopt)
         restored = self._roll_back_or_refuse(major, roll_back)
-        torn = tuple(databases.torn(self.user_data / "Default")) if record.state == "unclean" else ()
+        torn = self._torn() if record.state == "unclean" else ()
         if torn:
             restored = self._fall_back(torn)
         upgraded_from = self._keep_before_upgrade(major)
@@ -156,16 +154,14 @@ class ProfileDirectory:
             return None
         snapshot = self.snapshots.for_major(major)
         if not roll_back or snapshot is None:
-            way = (
-                "open it with `roll_back` to go back to the copy made before"
-                if snapshot
-                else "no copy was kept"
-            )
-            raise ProfileNewer(
-                f"profile {self.name!r} was written by Chromium {newer}, this one is {major}: {way}"
-            )
+            way = "open it with `roll_back` to go back to the copy made before" if snapshot else "no copy was kept"
+            raise ProfileNewer(f"profile {self.name!r} was written by Chromium {newer}, this one is {major}: {way}")
         self.snapshots.restore(snapshot, self.path / "rolled-back")
         return snapshot.name
+
+    def _torn(self) -> tuple[str, ...]:
+        good = self.snapshots.last_good()
+        return tuple(databases.torn(self.user_data / "Default", good and good / "user-data" / "Default"))
 
     def _fall_back(self, torn: tuple[str, ...]) -> str:
         snapshot = self.snapshots.last_good()

@@ -20,7 +20,6 @@ DEFAULT = (
     *databases.SQLITE,
     *(name + suffix for name in databases.SQLITE for suffix in ("-journal", "-wal", "-shm")),
     "Local Storage",
-    "Session Storage",
     "IndexedDB",
     "Preferences",
     "Secure Preferences",
@@ -54,16 +53,12 @@ class Snapshots:
 
     def last_good(self) -> Path | None:
         """The newest good copy whose databases are whole; None when there is none."""
-        return next(
-            (path for path in self._good() if not databases.torn(path / "user-data" / "Default")), None
-        )
+        return next((path for path in self._good() if not databases.torn(path / "user-data" / "Default")), None)
 
     def for_major(self, major: int) -> Path | None:
         """The newest copy that a version up to `major` left; None when there is none."""
         copies = {int(p.name.removeprefix("major-")): p for p in self._path.glob("major-*")}
-        fitting = [
-            number for number, path in copies.items() if number <= major and (path / COMPLETE).exists()
-        ]
+        fitting = [number for number, path in copies.items() if number <= major and (path / COMPLETE).exists()]
         return copies[max(fitting)] if fitting else None
 
     def restore(self, snapshot: Path, damaged: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from worker.commands.profile.login import login
 from worker.commands.profile.removal import delete
 from worker.commands.profile.transfer import export, import_
 from worker.commands.profile.unlocking import unlock
+from worker.commands.run.home import home
 
 
 def add(commands: Any) -> None:
@@ -36,13 +39,22 @@ def add(commands: Any) -> None:
     for verb in ("delete", "unlock"):
         verbs.choices[verb].add_argument("--yes", action="store_true")
     verbs.add_parser("list", help="all of them").add_argument("--json", action="store_true", dest="as_json")
+    for verb in verbs.choices.values():
+        verb.add_argument("--laptop", action="store_true", help="those of `koala run`, instead of the pool's")
 
 
 def run(config: Settings, given: argparse.Namespace) -> Exit:
     """Run one of them. Raises KoalaError."""
+    if not given.laptop:
+        return _run(config, given, lambda: desk(config))
+    with home() as here:
+        return _run(here.settings, given, lambda: nullcontext(Desk(here.settings, here.store, here.volume)))
+
+
+def _run(config: Settings, given: argparse.Namespace, opened: Callable[[], AbstractContextManager[Desk]]) -> Exit:
     if given.verb == "list":
         return list_(config, given.as_json)
-    with desk(config) as at:
+    with opened() as at:
         if given.verb == "unlock":
             return unlock(at, given.name, given.because, yes=given.yes)
         return asyncio.run(_touch(at, given))

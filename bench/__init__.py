@@ -1,0 +1,1 @@
+"""What Koala costs beside a bare script that does the same work; `make bench`."""
