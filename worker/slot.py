@@ -10,10 +10,13 @@ import os
 import secrets
 import signal
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
 from koala import faults, handover, keys, leases, queue, slots, switches, tasks
-from koala.errors import KoalaError, NotFound, StoreAway
+from koala.errors import KoalaError, NotFound
 from koala.exits import Exit
 from koala.logs import log
 from koala.queue import Delivery, Seat
@@ -59,11 +62,10 @@ class Slot:
             if switches.POOL in await asyncio.to_thread(switches.all_on, self._place.store):
                 await asyncio.sleep(AWAY_S)
                 return
+            await self._warm()  # before the pop: whoever has a child may take it meanwhile
             delivery = await asyncio.to_thread(self._seat.take, TAKE_S)
             if delivery:
                 await self._deliver(delivery)
-            else:
-                await self._warm()
         except OUTAGE as error:
             log().warning("store_away", error=str(error)[:200])
             await asyncio.sleep(AWAY_S)
@@ -100,28 +102,22 @@ class Slot:
         self._after(await run.run(await self._ready_child()))
 
     async def _acquire(self, task: Task) -> leases.Lease | str:
-        token = secrets.token_hex(16)
-        facts = {"machine": self._place.volume.machine, "boot": processes.boot_id(), "pid": os.getpid()}
+        """Ask with one token until the store answers: a lease that it gave unheard would count as a lost worker."""
+        place = self._place
+        facts = {"machine": place.volume.machine, "boot": processes.boot_id(), "pid": os.getpid()}
+        who = {"slot": place.slot, "worker": place.worker}
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(OUTAGE),
+            wait=wait_fixed(0.1),
+            stop=stop_after_delay(place.settings.lease_ttl_s / 2),
+            reraise=True,
+        )
+        ask = partial(leases.acquire, place.store, task, secrets.token_hex(16), place.terms, facts=facts, **who)
         faults.about(task.id)
         faults.reach("acquire.before")
-        for last in (False, True):
-            try:
-                got = await asyncio.to_thread(
-                    leases.acquire,
-                    self._place.store,
-                    task,
-                    token,
-                    self._place.terms,
-                    slot=self._place.slot,
-                    worker=self._place.worker,
-                    facts=facts,
-                )
-                faults.reach("acquire.after")
-                return got
-            except StoreAway:
-                if last:
-                    raise
-        return "store_away"
+        got = await retrying(asyncio.to_thread, ask)
+        faults.reach("acquire.after")
+        return got
 
     def _after(self, ended: Ended) -> None:
         if ended.went_back:

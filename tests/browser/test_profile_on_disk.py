@@ -121,7 +121,7 @@ async def test_a_browser_killed_while_it_makes_its_profile_costs_nothing(visitor
     opening = asyncio.ensure_future(visitor.open())
     made = visitor.profile.user_data / "Default" / file
     async with asyncio.timeout(30):
-        while not made.exists():
+        while not made.exists():  # noqa: ASYNC110 - the browser makes it, not we
             await asyncio.sleep(0.001)
     holder = locks.read(visitor.profile.volume, visitor.profile.lock)
     assert holder is not None

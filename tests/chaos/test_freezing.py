@@ -21,6 +21,7 @@ from tests.support.selection import selected
 from worker import processes
 from worker.processes import Process
 
+pytestmark = pytest.mark.timeout(400)  # the first test waits for all cases, and a busy machine is slow
 WHO = ("worker", "parent", "child")
 WHERE = ("step0", "act", "shop")
 STORED_AFTER_MS = 9000

@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | V1 | second order in the same attempt | here |
 | V2 | second order by a child that resumes its own `sent` | here, and every kill at `effect_sent` in test_kill_matrix |
-| V3 | second order by the driver | needs a browser: test_browser_takeover and tests/browser |
+| V3 | second order by the driver | needs a browser: test_browsers and tests/browser |
 | V4 to V8 | restore | there is no restore yet; fences as pairs: tests/redis |
 | V9 | second order by a person who looked too early | test_answers |
 | V10 | an old answer after the proof | test_answers |
@@ -14,7 +14,7 @@
 | V14 | a doubled job restarts an ended task | here |
 | V15 | expiry taken as proof on another machine | here, with a second data volume as the other machine |
 | V16 | the end report is refused | here, with a second data volume as the other machine |
-| V17 | a warm process after an unknown outcome | here for the child; the browser: test_browser_takeover |
+| V17 | a warm process after an unknown outcome | here for the child; the browser: test_browsers |
 | V18 | a takeover that waits for its own slot's lock | here |
 | V19 | a profile kept by a warm browser after the release | needs a browser: tests/browser; the lease: here |
 | V20 | a child that outlives its parent | here: at rest, blocked in its workflow, and frozen |

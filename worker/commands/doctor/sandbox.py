@@ -46,7 +46,7 @@ def blocking() -> tuple[str, str]:
         return "AppArmor (it restricts user namespaces)", "give Chromium an AppArmor profile that allows `userns`"
     if "Seccomp:\t2" in _value("/proc/self/status"):
         return "a seccomp profile (the container engine's)", "start the container with Koala's seccomp profile"
-    return "something that forbids user namespaces", "see `unshare --user --pid --fork true`"
+    return "something that forbids user namespaces", "allow them, or apt-get install chromium-sandbox"
 
 
 def _namespaces_work() -> bool:
