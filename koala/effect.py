@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from koala import ledger
+from koala import ledger, settling
 from koala.clock import boottime
 from koala.redaction import redact
 from koala.signals import Cancel, End, Signal
@@ -155,6 +155,7 @@ class Effect:
             description=terms.description,
             approval=terms.approval,
             timeout_s=terms.timeout_s,
+            settle_s=terms.settle_s,
             browser=self._browser.locks(),
         )
         if not gate["ok"]:
@@ -193,7 +194,8 @@ class Effect:
     def _unknown(self, error: BaseException) -> End:
         dead = self._browser.failed()
         said = f"its {dead} died" if dead else f"{type(error).__name__}: {error}"
-        return End("crashed" if dead else "failed", f"the outcome of {self._terms.operation} is unknown: {said}")
+        outcome = "crashed" if dead else "failed"
+        return End(outcome, f"the outcome of {self._terms.operation} is unknown: {said}", kill=True)
 
     async def _record(self, operation: Operation, token: str, receipt: Any) -> None:
         try:
@@ -227,31 +229,13 @@ class Effect:
         found = await self._look_once(operation)
         if found is not UNSEEN and found is not ABSENT:
             return await self._confirmed(operation, found)
-        await self._prove(operation)
-        await self._wait_until_settled(operation)
+        await settling.prove(self._parent, self._browser, operation.id)
+        await settling.wait(self._parent, operation.id, self._terms.settle_s)
         found = await self._look_once(operation)
         if found is UNSEEN:
             why = "confirm cannot tell whether it happened" if self._terms.confirm else "there is no confirm for it"
             raise self._question("unknown", try_, quiet=True, why=why)
         return await self._confirmed(operation, found)
-
-    async def _prove(self, operation: Operation) -> None:
-        reply = await self._parent.call("prove", operation=operation.id, own_lock=self._browser.locks()["b"])
-        if not reply["ok"]:
-            raise End("parked", f"old holder alive: {reply['reason']}", wait="old holder")
-
-    async def _wait_until_settled(self, operation: Operation) -> None:
-        while True:
-            reply = await self._parent.call("begin_look", operation=operation.id, settle_s=self._terms.settle_s)
-            if reply["ok"]:
-                return
-            if self._parent.leaving.is_set():
-                raise End("parked", "the worker drains while an effect of an earlier attempt settles")
-            try:
-                async with asyncio.timeout(reply["wait_s"]):
-                    await self._parent.leaving.wait()
-            except TimeoutError:
-                pass
 
     async def _confirmed(self, operation: Operation, found: Any) -> Any:
         outcome = "absent" if found is ABSENT else "happened"

@@ -33,8 +33,11 @@ def raised(error: BaseException, workflow: str, task_id: str) -> Ending:
     return _failed(error)
 
 
-def unsettled(opened: dict[str, dict[str, Any]]) -> Ending | None:
-    """The question with which an attempt ends whose workflow returned while an effect is `sent`; None when none is."""
+def unsettled(opened: dict[str, dict[str, Any]], *, quiet: bool = False) -> Ending | None:
+    """The question with which an attempt ends whose workflow returned while an effect is `sent`; None when none is.
+
+    `quiet` when all who could act are proved gone and the settle time is over.
+    """
     for operation, sent in opened.items():
         why = "the workflow ended without coming back to this effect"
         question = {
@@ -43,7 +46,7 @@ def unsettled(opened: dict[str, dict[str, Any]]) -> Ending | None:
             "try": sent["try"],
             "hash": sent["hash"],
             "description": sent["description"],
-            "quiet": False,
+            "quiet": quiet,
             "why": why,
             "evidence": sent["fence"],
         }

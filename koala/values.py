@@ -14,7 +14,7 @@ LARGEST = 256 * 1024
 
 
 def to_json(value: Any, what: str) -> str:
-    """A value (or pydantic model) as JSON text, without secrets. Raises TypeError with what is wrong, PayloadTooLarge."""
+    """A value (or pydantic model) as JSON text, without secrets. Raises TypeError or PayloadTooLarge, saying why."""
     if hasattr(value, "model_dump"):
         value = value.model_dump(mode="json")
     try:

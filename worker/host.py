@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from koala import endings, logs, settings
+from koala import endings, logs, settings, settling
 from koala.errors import KoalaError
 from koala.fence import Fence
 from koala.logs import log
@@ -123,7 +123,8 @@ class Host:
             if not work.done():
                 await asyncio.sleep(0.05)  # a dying browser closes its page first: let the verdict settle
                 work.cancel()
-            return endings.returned(await work)
+            ending = endings.returned(await work)
+            return await settling.left_open(self._upstream, pages) or ending
         except BaseException as error:  # noqa: BLE001 - whatever the author's code raises is how this attempt ends
             return self._ending(error, pages, given)
         finally:

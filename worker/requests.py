@@ -114,12 +114,20 @@ class Requests:
         return await self._ask(self.attempt.look, operation, description) | {"rehearsal": self.rehearsal}
 
     async def on_sent(
-        self, operation: str, token: str, description: str, approval: bool, timeout_s: float, browser: dict[str, Any]
+        self,
+        operation: str,
+        token: str,
+        description: str,
+        approval: bool,
+        timeout_s: float,
+        settle_s: float,
+        browser: dict[str, Any],
     ) -> Reply:
         """The gate. From its ok on the act has its own deadline, and a drain waits."""
         if self.draining() or self.rehearsal:
             return {"ok": False, "reason": "rehearsal" if self.rehearsal else "draining"}
-        facts = {"k": self.lock_k, "machine": self.volume.machine, "boot": processes.boot_id(), **browser}
+        here = {"k": self.lock_k, "machine": self.volume.machine, "boot": processes.boot_id()}
+        facts = {**here, **browser, "settle_s": settle_s}
         self.acting.add(operation)
         self.unknown.add(operation)
         reply = await self._ask(self.attempt.sent, operation, token, description, approval, facts)
@@ -138,6 +146,10 @@ class Requests:
             self.unknown.discard(operation)
             self.deadlines.clear("act", of=operation)
         return reply
+
+    async def on_open(self) -> Reply:
+        """The task's effects that are `sent`, by whomever."""
+        return {"ok": True, "open": await self._ask(self.attempt.open_effects)}
 
     async def on_prove(self, operation: str, own_lock: str = "") -> Reply:
         """Whether everyone who could act on it is gone."""

@@ -115,7 +115,7 @@ class Slot:
         ask = partial(leases.acquire, place.store, task, secrets.token_hex(16), place.terms, facts=facts, **who)
         faults.about(task.id)
         faults.reach("acquire.before")
-        got = await retrying(asyncio.to_thread, ask)
+        got: leases.Lease | str = await retrying(asyncio.to_thread, ask)
         faults.reach("acquire.after")
         return got
 

@@ -60,14 +60,25 @@ class InProcess:
         return self._attempt.look(operation, description)
 
     def on_sent(
-        self, operation: str, token: str, description: str, approval: bool, timeout_s: float, browser: dict[str, Any]
+        self,
+        operation: str,
+        token: str,
+        description: str,
+        approval: bool,
+        timeout_s: float,
+        settle_s: float,
+        browser: dict[str, Any],
     ) -> Reply:
         """The gate."""
-        return self._attempt.sent(operation, token, description, approval, {"machine": "testing", **browser})
+        return self._attempt.sent(operation, token, description, approval, {"machine": "testing", "settle_s": settle_s})
 
     def on_happened(self, operation: str, try_: int, token: str, receipt: str) -> Reply:
         """The receipt of an act."""
         return self._attempt.settle(operation, try_, "happened", token=token, receipt=receipt)
+
+    def on_open(self) -> Reply:
+        """The task's effects that are `sent`."""
+        return {"ok": True, "open": self._attempt.open_effects()}
 
     def on_prove(self, operation: str, own_lock: str = "") -> Reply:
         """Everyone who could act was this process, whose attempt is over."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from koala import endings, keys, leases, ledger, reviews, switches, tasks, timeline
+from koala import endings, keys, leases, ledger, reviews, settling, switches, tasks, timeline
 from koala.attempt import Attempt
 from koala.client import prepare
 from koala.endings import Ending
@@ -157,10 +157,12 @@ class Trial:
     async def _once(self, attempt: Attempt, parent: InProcess) -> Ending:
         task = attempt.task
         args = self._workflow.check_args(json.loads(task.args))
-        run = Run(self._facts(attempt), parent, GivenBrowser(self._page))
+        browser = GivenBrowser(self._page)
+        run = Run(self._facts(attempt), parent, browser)
         self.raised = None
         try:
-            return endings.returned(await self._workflow(run, args))
+            ending = endings.returned(await self._workflow(run, args))
+            return await settling.left_open(parent, browser) or ending
         except Died:
             return {"outcome": "crashed", "reason": "the trial had it crash", "kill": True}
         except BaseException as error:
@@ -182,8 +184,6 @@ class Trial:
         )
 
     def _release(self, attempt: Attempt, ending: Ending) -> None:
-        if ending["outcome"] == "done":
-            ending = endings.unsettled(attempt.open_effects()) or ending
         kept = ("reason", "result", "error", "question")
         details = {name: ending[name] for name in kept if name in ending}
         if ending["outcome"] == "snoozed":

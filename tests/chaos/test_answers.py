@@ -110,34 +110,43 @@ def test_look_again_asks_the_site_again(busy: LivePool) -> None:
     assert busy.orders("sight") == 1
 
 
-def unquiet(pool: LivePool, reference: str) -> tuple[str, Question]:
-    """A task that ended without coming back to an act that failed: nobody has proved anything about that yet."""
-    pool.shop.set_manners(error_before_store={"reference": reference, "times": 1})
-    id_ = pool.errand("test.forgets", reference)
+def test_an_effect_that_its_workflow_does_not_come_back_to_is_asked_about_when_it_is_quiet(busy: LivePool) -> None:
+    """The proof and the settle time come first, so that a person can give any answer."""
+    busy.shop.set_manners(error_before_store={"reference": "forgets", "times": 1})
+    id_ = busy.errand("test.forgets", "forgets")
+    question = asked(busy, id_)
+    assert "without coming back" in question.why
+    assert busy.effect("forgets", "test.forgets").state == "sent"
+    busy.open_gate("forgets", "mind")
+    answer(busy, question, Answer.DID_NOT_HAPPEN)
+    busy.until_done(id_)
+    assert [event.data["try"] for event in busy.events(id_, "effect_sent")] == [1, 2]
+    assert busy.orders("forgets") == 1
+
+
+def unquiet(pool: LivePool, reference: str, what: str = "") -> tuple[str, Question]:
+    """A task that took its worker down three times, in the act and in each look: nobody has proved anything yet."""
+    id_ = pool.errand("test.exits", reference, where="before look", times=3, what=what)
     return id_, asked(pool, id_, quiet=False)
 
 
 def test_v9_did_not_happen_is_refused_while_it_is_not_quiet(busy: LivePool) -> None:
-    """The refusal says what is missing, and the question stays open."""
+    """The refusal says what is missing, and the question stays open; after a look that could tell, the task ends."""
     id_, question = unquiet(busy, "v9")
     with pytest.raises(Refused, match="look again"):
         answer(busy, question, Answer.DID_NOT_HAPPEN)
     assert busy.question(id_) == question
-    assert busy.effect("v9", "test.forgets").state == "sent"
+    assert busy.effect("v9", "test.exits").state == "sent"
 
-    busy.open_gate("v9", "mind")
     answer(busy, question, Answer.LOOK_AGAIN)
-    busy.until_done(id_)
-    assert [event.data["try"] for event in busy.events(id_, "effect_sent")] == [1, 2]
-    assert busy.orders("v9") == 1
+    busy.until_status(id_, "dead")
+    assert busy.effect("v9", "test.exits").state == "absent"
+    assert busy.orders("v9") == 0
 
 
 def test_v10_the_proof_closes_the_old_question_and_opens_a_new_one(busy: LivePool) -> None:
     """An answer to the old one comes too late, whatever it says."""
-    busy.shop.set_manners(error_before_store={"reference": "v10", "times": 1})
-    id_ = busy.errand("test.forgets", "v10", what="blind")
-    old = asked(busy, id_, quiet=False)
-    busy.open_gate("v10", "mind")
+    id_, old = unquiet(busy, "v10", what="blind")
     answer(busy, old, Answer.LOOK_AGAIN)
     busy.until_event(id_, "review_asked", times=2)
     new = asked(busy, id_)
@@ -147,8 +156,8 @@ def test_v10_the_proof_closes_the_old_question_and_opens_a_new_one(busy: LivePoo
         with pytest.raises(Refused, match="not open"):
             answer(busy, old, given)
     answer(busy, new, Answer.DID_NOT_HAPPEN)
-    busy.until_done(id_)
-    assert busy.orders("v10") == 1
+    busy.until_status(id_, "dead")
+    assert busy.orders("v10") == 0
 
 
 def test_v11_a_copy_of_an_answer_does_not_touch_a_later_try(busy: LivePool) -> None:

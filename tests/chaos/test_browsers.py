@@ -129,7 +129,7 @@ def test_a_part_that_dies_while_the_shop_stores_orders_once(pool: LivePool, part
 
 @pytest.mark.parametrize("bare", [False, True], ids=["after a first byte", "before the first byte"])
 def test_a_connection_cut_after_the_order_orders_once(pool: LivePool, bare: bool) -> None:
-    """Promise 3: Chromium repeats a form by itself when its connection is cut before the first byte; an act does not."""
+    """Promise 3: Chromium repeats a form whose connection is cut before the first byte; an act does not."""
     reference = f"cut-{bare}"
     pool.shop.set_manners(cut_after_order={"times": 1, "reference": reference, "bare": bare})
     id_ = _browse(pool, reference)

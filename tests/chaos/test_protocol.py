@@ -255,11 +255,12 @@ def _frozen(pool: LivePool) -> int:
 
 
 @pytest.mark.parametrize("state", [_at_rest, _blocked, _frozen])
-def test_v20_no_child_outlives_its_parent(pool: LivePool, state: Callable[[LivePool], int]) -> None:
-    """The kernel ends it, whatever it does."""
-    pool.start(1)
+@pytest.mark.parametrize("killed", ["parent", "worker"])
+def test_v20_no_child_outlives_its_parent(pool: LivePool, killed: str, state: Callable[[LivePool], int]) -> None:
+    """The kernel ends it, whatever it does; also when nobody is left to look for it."""
+    worker = pool.start(1)
     parent = state(pool)
     below = processes.children(parent)
     assert below
-    program.kill(parent)
+    program.kill(parent if killed == "parent" else worker.pid)
     until(lambda: not any(map(processes.is_alive, below)), "its child is gone", 10)

@@ -132,7 +132,10 @@ async def order(run: Run, args: Errand) -> list[Any]:
 
 @workflow("test.exits", args=Errand, limits=LIMITS)
 async def exits(run: Run, args: Errand) -> Any:
-    """Ends its own process: in a step, in an act before the request (`before`) or after it, in a `look`."""
+    """Ends its own process: in a step, in an act before the request (`before`) or after it, in a `look`.
+
+    What `blind`: confirm cannot tell.
+    """
 
     def leave(where: str) -> None:
         if where in args.where.split() and args.turn() <= args.times:
@@ -146,6 +149,8 @@ async def exits(run: Run, args: Errand) -> Any:
 
     async def confirm(op: Operation) -> Any:
         leave("look")
+        if args.what == "blind":
+            raise LookupError("it cannot see")
         return await find(args, args.reference)
 
     await run.step("one", lambda: leave("step"))
@@ -192,13 +197,9 @@ async def blind(run: Run, args: Errand) -> Any:
 
 @workflow("test.forgets", args=Errand, limits=LIMITS)
 async def forgets(run: Run, args: Errand) -> str:
-    """Comes to its effect in the first attempt, and when the gate `mind` is open. What `blind`: confirm cannot tell."""
-
-    async def cannot_tell(op: Operation) -> Any:
-        raise LookupError("it cannot see")
-
+    """Comes to its effect in the first attempt, and when the gate `mind` is open."""
     if args.turn() == 1 or args.is_open("mind"):
-        await place(run, args, args.reference, **({"confirm": cannot_tell} if args.what == "blind" else {}))
+        await place(run, args, args.reference)
     return "ended"
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.fixtures import FixtureFunctionDefinition
 
 from koala.store import Store
 from koala.testing import memory_store
@@ -16,7 +17,7 @@ from tests.support.pool import Pool
 
 SUITE = sorted(path.stem for path in (Path(__file__).parents[1] / "redis").glob("test_store_*.py"))
 REAL = {"redis", "redis_server", "own_redis", "redis_url", "rq_client", "home", "machine"}
-"""Fixtures of a real server."""
+"""Fixtures of a real server, and a run of many orders of things, which is long."""
 
 READ = {
     "string": lambda client, key: client.get(key),
@@ -65,10 +66,12 @@ def adopt(module: str) -> dict[str, object]:
     """The tests of a module that fit, under names of their own."""
     found = vars(importlib.import_module(f"tests.redis.{module}"))
     own = {name: item for name, item in found.items() if getattr(item, "__module__", "").endswith(module)}
+    fixtures = {name: item for name, item in found.items() if isinstance(item, FixtureFunctionDefinition)}
     classes = {f"{name}Of{module}": _fitting(item) for name, item in own.items() if inspect.isclass(item)}
     functions = {f"{name}_of_{module}": item for name, item in own.items() if inspect.isfunction(item)}
     tests = {name: item for name, item in functions.items() if name.startswith("test_") and fits(item)}
-    return {**{name: item for name, item in classes.items() if name.startswith("Test")}, **tests}
+    suites = {name: item for name, item in classes.items() if name.startswith("Test")}
+    return {**{name: item for name, item in fixtures.items() if name not in REAL}, **suites, **tests}
 
 
 def _fitting(suite: type) -> type:
@@ -79,4 +82,6 @@ def _fitting(suite: type) -> type:
 
 
 for part in SUITE:
-    globals().update(adopt(part))
+    adopted = adopt(part)
+    assert not adopted.keys() & globals().keys(), f"two things of one name: {adopted.keys() & globals().keys()}"
+    globals().update(adopted)
