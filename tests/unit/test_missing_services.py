@@ -30,9 +30,7 @@ def run_suite(root: Path, folder: str, **env: str) -> str:
         str(root),
     ]
     inherited = {name: value for name, value in os.environ.items() if name != "CI"}
-    return subprocess.run(
-        command, cwd=root, env=inherited | {"PATH": ""} | env, text=True, capture_output=True
-    ).stdout
+    return subprocess.run(command, cwd=root, env=inherited | {"PATH": ""} | env, text=True, capture_output=True).stdout
 
 
 @pytest.mark.parametrize("folder", ["redis", "chaos"])

@@ -74,9 +74,7 @@ def test_cookies_of_two_logins_do_not_make_one(shop: ShopProcess) -> None:
     assert me(shop, mixed) == {"user": None, "session": True, "remember": True}
 
 
-@pytest.mark.parametrize(
-    "forge", [lambda c: c["shop_remember"], lambda c: "1.0.0", lambda c: "9.0.x", lambda c: ""]
-)
+@pytest.mark.parametrize("forge", [lambda c: c["shop_remember"], lambda c: "1.0.0", lambda c: "9.0.x", lambda c: ""])
 def test_a_forged_session_cookie_is_void(shop: ShopProcess, forge: object) -> None:
     assert callable(forge)
     cookies = cookies_of(shop)
@@ -134,9 +132,7 @@ def test_a_page_behind_the_login_leads_there_and_back(shop: ShopProcess, page: s
         assert log_in(client, next=to_login.params["next"]).headers["location"] == page
 
 
-@pytest.mark.parametrize(
-    "goal", ["//elsewhere.example/", "https://elsewhere.example/", "/\\elsewhere.example", ""]
-)
+@pytest.mark.parametrize("goal", ["//elsewhere.example/", "https://elsewhere.example/", "/\\elsewhere.example", ""])
 def test_a_login_never_leads_out_of_the_shop(shop: ShopProcess, goal: str) -> None:
     with visitor(shop) as client:
         assert log_in(client, next=goal).headers["location"] == "/account"

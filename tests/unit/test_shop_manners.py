@@ -73,9 +73,7 @@ def bytes_answered(shop: ShopProcess, reference: str) -> tuple[bytes, bool]:
     return received, False
 
 
-def test_cut_after_order_stores_and_resets_the_connection_without_an_answer(
-    shop: ShopProcess, reference: str
-) -> None:
+def test_cut_after_order_stores_and_resets_the_connection_without_an_answer(shop: ShopProcess, reference: str) -> None:
     shop.set_manners(cut_after_order=1)
     received, was_reset = bytes_answered(shop, reference)
     assert was_reset
@@ -115,9 +113,7 @@ def test_error_before_store_answers_500_and_stores_nothing(
     assert shop.state()["arrivals"][reference] == 1
 
 
-def test_error_after_store_stores_and_answers_500(
-    shop: ShopProcess, client: httpx2.Client, reference: str
-) -> None:
+def test_error_after_store_stores_and_answers_500(shop: ShopProcess, client: httpx2.Client, reference: str) -> None:
     shop.set_manners(error_after_store=1)
     assert order(client, reference).status_code == 500
     assert shop.book.references()[reference] == 1
@@ -172,9 +168,7 @@ def test_slow_answer_stores_at_once(
     assert answer.result().status_code == 201
 
 
-def test_slow_store_stores_before_it_answers(
-    shop: ShopProcess, client: httpx2.Client, reference: str
-) -> None:
+def test_slow_store_stores_before_it_answers(shop: ShopProcess, client: httpx2.Client, reference: str) -> None:
     shop.set_manners(slow_store_ms=200)
     began = time.monotonic()
     answer = order(client, reference)
@@ -228,9 +222,7 @@ def test_a_slow_path_is_the_only_slow_one(
     assert waiting.result().status_code == 200
 
 
-def test_a_price_moves_at_each_reading_or_at_the_next_one_only(
-    shop: ShopProcess, client: httpx2.Client
-) -> None:
+def test_a_price_moves_at_each_reading_or_at_the_next_one_only(shop: ShopProcess, client: httpx2.Client) -> None:
     def price() -> str:
         return str(client.get("/api/price/ROPE-10").json()["price"])
 
@@ -243,9 +235,7 @@ def test_a_price_moves_at_each_reading_or_at_the_next_one_only(
     assert [price(), price()] == ["39.50", "39.40"]
 
 
-def test_an_order_costs_what_the_price_has_become(
-    shop: ShopProcess, client: httpx2.Client, reference: str
-) -> None:
+def test_an_order_costs_what_the_price_has_become(shop: ShopProcess, client: httpx2.Client, reference: str) -> None:
     log_in(client)
     shop.set_manners(price_moves={"sku": "LAMP-1", "by": "10", "times": 1})
     client.get("/product/LAMP-1")
@@ -253,12 +243,8 @@ def test_an_order_costs_what_the_price_has_become(
     assert [found.price for found in shop.book.with_reference(reference)] == ["37.40"]
 
 
-@pytest.mark.parametrize(
-    ("logout", "left"), [("ann", ["bob"]), ({"user": "ann"}, ["bob"]), (True, []), ({}, [])]
-)
-def test_a_logout_drops_one_user_or_everybody_at_once(
-    shop: ShopProcess, logout: object, left: list[str]
-) -> None:
+@pytest.mark.parametrize(("logout", "left"), [("ann", ["bob"]), ({"user": "ann"}, ["bob"]), (True, []), ({}, [])])
+def test_a_logout_drops_one_user_or_everybody_at_once(shop: ShopProcess, logout: object, left: list[str]) -> None:
     with (
         httpx2.Client(base_url=shop.url, trust_env=False) as ann,
         httpx2.Client(base_url=shop.url, trust_env=False) as bob,
@@ -269,9 +255,7 @@ def test_a_logout_drops_one_user_or_everybody_at_once(
         assert [who for who in (ann.get("/me").json()["user"], bob.get("/me").json()["user"]) if who] == left
 
 
-def test_a_logout_on_the_way_strikes_the_visitor_of_that_path(
-    shop: ShopProcess, client: httpx2.Client
-) -> None:
+def test_a_logout_on_the_way_strikes_the_visitor_of_that_path(shop: ShopProcess, client: httpx2.Client) -> None:
     log_in(client)
     shop.set_manners(logout={"path": "/checkout", "times": 1})
     assert client.get("/account").status_code == 200
@@ -285,18 +269,14 @@ def test_a_manner_has_so_many_turns(shop: ShopProcess, client: httpx2.Client, re
     assert [order(client, reference).status_code for _ in range(4)] == [500, 500, 201, 201]
 
 
-def test_a_manner_can_last_until_it_is_switched_off(
-    shop: ShopProcess, client: httpx2.Client, reference: str
-) -> None:
+def test_a_manner_can_last_until_it_is_switched_off(shop: ShopProcess, client: httpx2.Client, reference: str) -> None:
     shop.set_manners(error_before_store=-1)
     assert [order(client, reference).status_code for _ in range(3)] == [500] * 3
     shop.set_manners(error_before_store=0)
     assert order(client, reference).status_code == 201
 
 
-def test_a_manner_can_be_for_one_user_or_for_references_that_begin_so(
-    shop: ShopProcess, client: httpx2.Client
-) -> None:
+def test_a_manner_can_be_for_one_user_or_for_references_that_begin_so(shop: ShopProcess, client: httpx2.Client) -> None:
     shop.set_manners(error_before_store=[{"user": "bob"}, {"reference": "bad-"}])
     placed = [("ann", "good-1"), ("bob", "good-2"), ("ann", "bad-1"), ("ann", "not-bad-1")]
     assert [order(client, ref, user).status_code for user, ref in placed] == [201, 500, 500, 201]

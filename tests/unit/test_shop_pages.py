@@ -123,9 +123,7 @@ def test_who_is_not_logged_in_places_no_order(shop: ShopProcess, visitor: httpx2
 @pytest.mark.parametrize(
     "fields", [{}, {"sku": "ANVIL-1"}, {"sku": "MUG-1", "qty": "-1"}, {"sku": "MUG-1", "qty": "0"}]
 )
-def test_an_order_that_makes_no_sense_is_refused(
-    shop: ShopProcess, ann: httpx2.Client, fields: dict[str, str]
-) -> None:
+def test_an_order_that_makes_no_sense_is_refused(shop: ShopProcess, ann: httpx2.Client, fields: dict[str, str]) -> None:
     before = shop.book.orders()
     assert ann.post("/orders", data=fields).status_code == 422
     assert shop.book.orders() == before
@@ -151,9 +149,7 @@ def test_the_api_writes_to_the_same_book(shop: ShopProcess, ann: httpx2.Client) 
     ("wish", "status"),
     [({}, 422), ({"user": "ann", "sku": "ANVIL-1"}, 404), ({"user": "ann", "sku": "MUG-1", "qty": 0}, 422)],
 )
-def test_the_api_refuses_what_makes_no_sense(
-    visitor: httpx2.Client, wish: dict[str, object], status: int
-) -> None:
+def test_the_api_refuses_what_makes_no_sense(visitor: httpx2.Client, wish: dict[str, object], status: int) -> None:
     answer = visitor.post("/api/orders", json=wish)
     assert answer.status_code == status
     assert answer.json()["error"]

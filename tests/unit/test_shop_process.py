@@ -52,9 +52,7 @@ def order_until_refused(shop: ShopProcess, name: str) -> tuple[list[str], int]:
     raise AssertionError("the shop was never killed")
 
 
-def test_every_answered_order_survives_a_kill_in_the_middle(
-    shop: ShopProcess, threads: ThreadPoolExecutor
-) -> None:
+def test_every_answered_order_survives_a_kill_in_the_middle(shop: ShopProcess, threads: ThreadPoolExecutor) -> None:
     customers = [threads.submit(order_until_refused, shop, f"customer-{n}") for n in range(3)]
     until(lambda: len(shop.book.orders()) > 100, "a hundred orders")
     shop.kill()

@@ -24,6 +24,8 @@ from worker.profiles import Preparation, ProfileDirectory
 
 Ending = Literal["clean", "killed"]
 CALL_SECONDS = 10.0
+LAST_WORDS_SECONDS = 0.1
+"""What a page has just put into its storage is still on its way between processes; nothing says when it arrived."""
 HELPERS_LOOKS = 100
 """A second, by steps of 0.01 s: what is still there then is killed."""
 
@@ -118,6 +120,7 @@ class ProfileBrowser:
         try:
             async with within(seconds, "closing the browser"):
                 self._save(cookies.session_only(await cookies.current(self.context)))
+                await asyncio.sleep(LAST_WORDS_SECONDS)
                 await self.context.close()
                 await processes.ended(self.process)
                 await self._helpers_ended()

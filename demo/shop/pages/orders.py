@@ -30,9 +30,7 @@ async def order_page(request: Request) -> Response:
     if not items:
         return _nothing(request)
     product = shop.catalogue.product
-    return page(
-        request, "checkout.html", items=items, product=product, total=total(items), from_cart=not named
-    )
+    return page(request, "checkout.html", items=items, product=product, total=total(items), from_cart=not named)
 
 
 async def place_order(request: Request) -> Response:
