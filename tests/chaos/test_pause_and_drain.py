@@ -110,7 +110,9 @@ def test_a_drained_worker_begins_no_further_step(pool: LivePool) -> None:
     pool.open_gate("n", "step0")
     assert first.wait() == 0
     pool.until_done(id_)
-    assert [event.data["step"] for event in pool.events(id_, "step_started")] == ["step0", "step1"]
+    first_step, second_step = pool.events(id_, "step_started")
+    assert (first_step.data["step"], second_step.data["step"]) == ("step0", "step1")
+    assert first_step.data["fence"] != second_step.data["fence"]
     assert spent(pool.task(id_)) == (0, 0)
 
 

@@ -104,11 +104,13 @@ def cases(request: pytest.FixtureRequest) -> Iterator[Cases]:
 def test_a_write_that_comes_after_the_lease_is_refused(cases: Cases, point: str) -> None:
     """The report that its processes are gone is all that is kept of it, and there is one order."""
     pool, case = cases.pool, cases.frozen[point]
-    pool.until_event(case.task, "attempt_gone", fence=case.fence)
+    ends_kindly = point == "release.before"  # its workflow had returned and its child was at rest
+    if not ends_kindly:
+        pool.until_event(case.task, "attempt_gone", fence=case.fence)
     pool.until(lambda: case.parent in _idle(pool), "the thawed slot is at work again")
 
     late = [e for e in pool.events(case.task) if e.at_ms >= case.thawed_ms and e.data.get("fence") == case.fence]
-    assert [e.action for e in late] == ["attempt_gone"], pool.story(case.task)
+    assert [e.action for e in late] == ["attempt_gone"] * (not ends_kindly), pool.story(case.task)
     assert cases.stored(case.task) == case.record
     reference = cases.reference(point)
     assert (pool.orders(reference), pool.shop.state()["arrivals"][reference]) == (1, 1)

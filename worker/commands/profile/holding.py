@@ -50,6 +50,8 @@ class Holding:
             await asyncio.wait({work, renewal}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 return work.result()
+            # Before anything is closed kindly: that takes longer than we may still hold the browser.
+            await asyncio.to_thread(processes.end_below, processes.this(), LEAD_S)
             raise Refused(f"the lease on profile {self._profile} was lost: {renewal.result()}. Try again")
         finally:
             for task in (renewal, work):

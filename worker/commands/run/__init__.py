@@ -64,7 +64,8 @@ def run(config: Settings, given: argparse.Namespace) -> int:
 
 
 async def _run(here: Home, place: Place, submission: Submission, given: argparse.Namespace) -> int:
-    earlier.clean(here)
+    if here.durable:  # nobody else is here then
+        earlier.clean(here)
     task, new = earlier.task_for(here.store, submission, keep=given.keep)
     telling = Telling(here.store, task.id)
     if not new:
