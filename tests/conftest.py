@@ -41,5 +41,7 @@ def _folder(path: Path) -> str:
 def _missing(item: pytest.Item) -> Iterator[str]:
     if item.get_closest_marker("redis") and shutil.which("redis-server") is None:
         yield "redis-server"
+    if item.get_closest_marker("display") and shutil.which("Xvfb") is None:
+        yield "Xvfb (apt-get install xvfb)"
     if item.get_closest_marker("browser"):
         yield from (name for name in ("chromium", "chromium-headless-shell") if not (CHROMIUM / name).exists())

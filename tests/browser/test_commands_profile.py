@@ -235,6 +235,20 @@ class TestLogin:
         assert not any(processes.is_alive(process) for process in below)
         assert leases.held(store)[keys.resource("", "alice")]["fence"] == taken.fence
 
+    def test_a_store_that_stays_away_ends_it_and_its_browser(self, command: Command) -> None:
+        """Promise 1."""
+        server = RedisServer()
+        try:
+            server.start()
+            with logging_in(Command({**command.variables, "KOALA_REDIS_URL": server.socket_url})) as running:
+                below = running.tree()
+                server.freeze()
+                assert running.wait() == Exit.REFUSED
+                assert "the store was away for too long" in running.said
+            assert not any(processes.is_alive(process) for process in below)
+        finally:
+            server.close()
+
     def test_without_a_display_it_says_what_else_there_is(self, command: Command, store: Store, where: Volume) -> None:
         said = command("profile", "login", "alice", KOALA_LOGIN_UNSEEN="")
         assert (said.code, "koala profile import alice" in said.err) == (Exit.REFUSED, True)
@@ -245,7 +259,7 @@ class TestLogin:
         assert (said.code, "lease" in said.err) == (Exit.STORE_AWAY, True)
         assert list(where.profiles.iterdir()) == []
 
-    @pytest.mark.skipif(shutil.which("Xvfb") is None, reason="needs Xvfb: apt-get install xvfb")
+    @pytest.mark.display
     def test_the_browser_is_shown(self, command: Command, store: Store, site: str) -> None:
         with virtual_display() as display:
             shown = {"KOALA_LOGIN_UNSEEN": "", "DISPLAY": display}
