@@ -21,8 +21,8 @@ from worker.watchdog import Watchdog
 
 T = TypeVar("T")
 
-LEAD_S = 0.5
-"""How long before the watchdog the command ends by itself, so that it can say why."""
+LEAD_S = 1.0
+"""How long before the watchdog the command ends by itself, so that it can say why; less with very short leases."""
 
 
 class Holding:
@@ -50,8 +50,8 @@ class Holding:
             await asyncio.wait({work, renewal}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 return work.result()
-            # Before anything is closed kindly: that takes longer than we may still hold the browser.
-            await asyncio.to_thread(processes.end_below, processes.this(), LEAD_S)
+            if not await asyncio.to_thread(processes.end_below, processes.this(), LEAD_S):
+                self._watchdog.trusted_until = 0.0  # nothing is left that could act
             raise Refused(f"the lease on profile {self._profile} was lost: {renewal.result()}. Try again")
         finally:
             for task in (renewal, work):
@@ -60,19 +60,25 @@ class Holding:
 
     async def _renew(self) -> str:
         """Keep the lease; returns why it has ended."""
+        lead = min(LEAD_S, self._desk.settings.renew_s / 2)
         while True:
             await asyncio.sleep(self._desk.settings.renew_s)
-            while True:
-                if boottime() > self._lease.trusted_until - LEAD_S:
-                    return "the store was away for too long"
-                with suppress(*OUTAGE):
-                    renewed = await asyncio.to_thread(leases.renew, self._desk.store, self._lease, self._desk.terms)
-                    if renewed is None:
-                        return "somebody else has it now"
-                    self._lease = renewed
-                    self._watchdog.trusted_until = renewed.trusted_until
-                    break
-                await asyncio.sleep(0.1)
+            try:
+                async with asyncio.timeout(self._lease.trusted_until - lead - boottime()):
+                    renewed = await self._renewed()
+            except TimeoutError:
+                return "the store was away for too long"
+            if renewed is None:
+                return "somebody else has it now"
+            self._lease = renewed
+            self._watchdog.trusted_until = renewed.trusted_until
+
+    async def _renewed(self) -> Lease | None:
+        """Ask until the store answers."""
+        while True:
+            with suppress(*OUTAGE):
+                return await asyncio.to_thread(leases.renew, self._desk.store, self._lease, self._desk.terms)
+            await asyncio.sleep(0.1)
 
     def drop(self) -> None:
         """Give the lease back. When the store is away it ends by itself."""

@@ -23,6 +23,8 @@ from worker.volume import Volume
 
 READY_S = 20.0
 STOP_S = 10.0
+LONGEST_FOLDER = 90
+"""A socket's path has at most 107 bytes."""
 DURABLE = (
     *("--port", "0", "--save", "", "--daemonize", "no"),
     *("--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"),
@@ -50,14 +52,31 @@ def embedded(binary: Path, folder: Path, where: Volume) -> Iterator[Embedded]:
     Raises Refused while another command uses it, StoreAway when it does not start.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    home = Path(tempfile.mkdtemp(prefix="koala-", dir="/tmp"))  # short: a socket's path has 107 bytes
-    try:
-        socket = home / "redis.sock"
+    with _socket(folder) as socket:
         popen = _start(binary, folder, where, socket)
+        _remove_others(folder, socket)
         try:
             yield Embedded(f"unix://{socket}", processes.find(popen.pid) or Process(popen.pid, 0))
         finally:
             _stop(popen)
+
+
+def _remove_others(folder: Path, ours: Path) -> None:
+    """Sockets of commands that were killed: the folder's lock is ours now."""
+    for other in folder.glob("redis-*.sock"):
+        if other != ours:
+            other.unlink(missing_ok=True)
+
+
+@contextmanager
+def _socket(folder: Path) -> Iterator[Path]:
+    """Where the socket is: beside the data, unless the kernel takes no path as long as that."""
+    if len(os.fsencode(folder)) < LONGEST_FOLDER:
+        yield folder / f"redis-{os.getpid()}.sock"
+        return
+    home = Path(tempfile.mkdtemp(prefix="koala-", dir="/tmp"))
+    try:
+        yield home / "redis.sock"
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
@@ -65,7 +84,7 @@ def embedded(binary: Path, folder: Path, where: Volume) -> Iterator[Embedded]:
 def _start(binary: Path, folder: Path, where: Volume, socket: Path) -> subprocess.Popen[bytes]:
     # Through the driver's wrapper: one server a folder by the kernel's lock, which dies with us.
     lock = locks.create(where, where.locks / "laptop-redis")
-    wrap = Wrap.of(where, binary, os.getpid(), lock, Fence(0, 0), socket.parent)
+    wrap = Wrap.of(where, binary, os.getpid(), lock, Fence(0, 0), where.tmp)
     with (folder / "redis.log").open("ab") as log:
         popen = subprocess.Popen(
             [DRIVER, *DURABLE, "--dir", str(folder), "--unixsocket", str(socket), "--unixsocketperm", "700"],
