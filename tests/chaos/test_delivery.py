@@ -20,6 +20,13 @@ def delete_rq(pool: LivePool) -> int:
         return int(client.delete(*found)) if found else 0
 
 
+def until_waiting(pool: LivePool, id_: str) -> None:
+    """Until the task is handed over and its job waits in RQ: the one comes a moment before the other."""
+    pool.until_status(id_, "handed")
+    with queue.connect(pool.redis.socket_url) as connection:
+        pool.until(lambda: queue.waiting(connection, keys.queue(pool.work_class())), f"the job of {id_} waits")
+
+
 def test_every_key_of_rq_deleted_again_and_again_loses_nothing(pool: LivePool) -> None:
     """Fifty orders; the keys go five times while they run."""
     pool.start(2)
@@ -38,7 +45,7 @@ def test_a_delivery_deleted_before_it_is_taken_is_made_again(pool: LivePool) -> 
     pool.start(1)
     frozen = pool.freeze(*pool.parents())
     id_ = pool.order("lost")
-    pool.until_status(id_, "handed")
+    until_waiting(pool, id_)
     assert delete_rq(pool)
     pool.thaw(frozen)
     pool.until_done(id_)
@@ -51,7 +58,7 @@ def test_a_doubled_job_runs_once(pool: LivePool) -> None:
     pool.start(3)
     frozen = pool.freeze(*pool.parents())
     id_ = pool.order("doubled")
-    pool.until_status(id_, "handed")
+    until_waiting(pool, id_)
     with queue.connect(pool.redis.socket_url) as connection:
         for number in range(2):
             assert queue.push(connection, keys.queue(pool.work_class()), id_, f"{id_}-copy-{number}")
