@@ -154,11 +154,9 @@ def _profile(task: Task, facts: Facts) -> tuple[Reason, str] | None:
         return None
     lease = facts.leases.get(task.resource)
     if lease:
+        slot = f" on slot {lease['slot']}" if lease.get("slot") else ""  # a person's lease has none
         holder = f"task {lease['task']}" if lease.get("task") else lease.get("worker", "somebody")
-        return (
-            Reason.PROFILE,
-            f"profile {task.profile} is in use by {holder} on slot {lease.get('slot', '?')}",
-        )
+        return Reason.PROFILE, f"profile {task.profile} is in use by {holder}{slot}"
     next_ = facts.handed.get(task.profile, task.id)
     if next_ != task.id:
         return Reason.PROFILE, f"profile {task.profile} is about to be taken by task {next_}"

@@ -8,29 +8,31 @@ import typer
 
 from koala.cli import options
 from koala.cli.program import become, words
-from koala.errors import InvalidArguments
 
 
 def run(
     target: Annotated[
         str,
-        typer.Argument(metavar="FILE:WORKFLOW", help="A file or module, and the workflow in it.", show_default=False),
+        typer.Argument(
+            metavar="WORKFLOW", help="FILE.py:NAME, MODULE:NAME, or a known workflow's name.", show_default=False
+        ),
     ],
     arg: Annotated[
         list[str] | None, typer.Option("--arg", metavar="NAME=VALUE", help="One argument. Repeatable.")
     ] = None,
+    args: Annotated[str, typer.Option("--args", metavar="JSON", help="All arguments; @FILE reads them, - stdin.")] = "",
     profile: Annotated[str, typer.Option(metavar="NAME", help="The browser identity to run in.")] = "",
     headed: Annotated[bool, typer.Option("--headed", help="Show the browser.")] = False,
     act: Annotated[bool, typer.Option("--act", help="Carry effects out. Without it they are only rehearsed.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Go on from a failed run's checkpoints.")] = False,
     as_json: options.Json = False,
 ) -> None:
     """Run one workflow here, without the pool, while you write it.
 
     Example: koala run shop.py:order --arg sku=K-100 --headed
     """
-    if not all(target.rpartition(":")):
-        raise InvalidArguments(f"{target!r} names no workflow: write it as file.py:name or module:name")
-    become("run", target, *words(arg=arg or [], profile=profile, headed=headed, act=act, json=as_json))
+    given = words(arg=arg or [], args=args, profile=profile, headed=headed, act=act, keep=keep, json=as_json)
+    become("run", target, *given)
 
 
 def doctor(as_json: options.Json = False) -> None:

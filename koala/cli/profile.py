@@ -23,6 +23,9 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile's name.",
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A storage state, as JSON.", show_default=False)]
 
 
+Laptop = Annotated[bool, typer.Option("--laptop", help="Those of `koala run`, instead of the pool's.")]
+
+
 def _named(name: str) -> str:
     """A profile's name that cannot leave its directory. Raises InvalidName."""
     return names.check("profile", name)
@@ -32,6 +35,7 @@ def _named(name: str) -> str:
 def login(
     name: Name,
     url: Annotated[str, typer.Option(metavar="URL", help="The page to begin with.")] = "",
+    laptop: Laptop = False,
 ) -> None:
     """Open a visible browser on a profile, to log in by hand.
 
@@ -39,47 +43,51 @@ def login(
 
     Example: koala profile login alice --url https://shop.example/login
     """
-    become("profile", "login", _named(name), *words(url=url))
+    become("profile", "login", _named(name), *words(url=url, laptop=laptop))
 
 
 @app.command("import")
-def import_(name: Name, file: File) -> None:
+def import_(name: Name, file: File, laptop: Laptop = False) -> None:
     """Add logins out of a storage state saved elsewhere.
 
     The profile is made when it is new.
 
     Example: koala profile import alice alice.json
     """
-    become("profile", "import", _named(name), str(file))
+    become("profile", "import", _named(name), str(file), *words(laptop=laptop))
 
 
 @app.command("list")
-def list_(as_json: options.Json = False) -> None:
+def list_(as_json: options.Json = False, laptop: Laptop = False) -> None:
     """List the profiles: holder, process, closed cleanly or not.
 
     Example: koala profile list
     """
-    become("profile", "list", *words(json=as_json))
+    become("profile", "list", *words(json=as_json, laptop=laptop))
 
 
 @app.command()
-def export(name: Name, file: File) -> None:
+def export(name: Name, file: File, laptop: Laptop = False) -> None:
     """Save a profile's logins as a storage state.
 
     Whoever has the file is logged in: keep it secret.
 
     Example: koala profile export alice alice.json
     """
-    become("profile", "export", _named(name), str(file))
+    become("profile", "export", _named(name), str(file), *words(laptop=laptop))
 
 
 @app.command()
-def delete(name: Name, yes: Annotated[bool, typer.Option("--yes", help="Yes, its logins are lost.")] = False) -> None:
+def delete(
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", help="Yes, its logins are lost.")] = False,
+    laptop: Laptop = False,
+) -> None:
     """Delete a profile and its logins.
 
     Example: koala profile delete alice --yes
     """
-    become("profile", "delete", _named(name), *words(yes=yes))
+    become("profile", "delete", _named(name), *words(yes=yes, laptop=laptop))
 
 
 @app.command()
@@ -89,6 +97,7 @@ def unlock(
         str, typer.Option(metavar="TEXT", help="How you know that its attempt is gone.", show_default=False)
     ],
     yes: Annotated[bool, typer.Option("--yes", help="End the old browser that keeps it.")] = False,
+    laptop: Laptop = False,
 ) -> None:
     """Free a profile that an old browser still keeps.
 
@@ -97,4 +106,4 @@ def unlock(
 
     Example: koala profile unlock alice --because "host b2 is powered off"
     """
-    become("profile", "unlock", _named(name), *words(because=because, yes=yes))
+    become("profile", "unlock", _named(name), *words(because=because, yes=yes, laptop=laptop))

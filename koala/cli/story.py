@@ -25,6 +25,7 @@ SENTENCES = {
     "step_failed": "step {step} failed: {error}",
     "tab_died": "its tab died: it goes on with a new one behind its checkpoints",
     "guard_blocked": "the guard blocked {method} to {host}",
+    "effect_rehearsed": "effect {operation} is rehearsed, not done; confirm: {confirm}",
     "effect_sent": "effect {operation} is sent, try {try}",
     "effect_happened": "effect {operation} happened ({how})",
     "effect_absent": "effect {operation} did not happen ({how})",

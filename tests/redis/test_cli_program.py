@@ -169,7 +169,6 @@ class TestWorkerProgram:
             ("invalid_name", ["profile", "login", "../anna", "--url", "x"]),
             ("invalid_name", ["profile", "delete", "/", "--yes"]),
             ("invalid_name", ["profile", "export", "a/b", "f"]),
-            ("invalid_arguments", ["run", "no-workflow-named"]),
             ("usage", ["profile", "unlock", "anna"]),
         ],
     )
