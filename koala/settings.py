@@ -93,7 +93,7 @@ class Settings(BaseSettings):
     faults: str = ""
     """Fault points for tests, `point:action` separated by commas. Empty in production."""
 
-    @field_validator("redis_password", mode="before")
+    @field_validator("redis_password", "chromium", "headless_shell", "secrets_dir", mode="before")
     @classmethod
     def _not_empty(cls, value: Any) -> Any:
         return value or None

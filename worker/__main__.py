@@ -16,7 +16,7 @@ from koala.settings import Settings
 from koala.store import open_store
 from koala.workflow import load
 from worker import commands as people
-from worker import locks, processes, slot, supervisor, volume
+from worker import locks, processes, sandbox, slot, supervisor, volume
 from worker.place import Place
 from worker.volume import Volume
 
@@ -47,11 +47,23 @@ def _worker(config: Settings) -> Exit:
     store = open_store(config.redis_url, config.password)
     where = _volume(config)
     load(config.modules)
+    _browsers(config)
     removed = locks.sweep(where, ledger.locks_in_use(store), LOCKS_KEPT_S)
     log().info("locks_swept", removed=len(removed))
     _sweep_tmp(where, {slot_["id"] for slot_ in slots.alive(store)})
     store.close()
     return supervisor.start(config, where)
+
+
+def _browsers(config: Settings) -> None:
+    """A browser that is named must be there, and its sandbox possible; having none is for pools that need none."""
+    from worker.browser import find_browsers  # brings Playwright along, which slots have no use for
+
+    found = find_browsers(config.chromium, config.headless_shell)
+    if not found.full and not found.shell:
+        log().warning("no_browser", do="apt-get install chromium chromium-headless-shell, if a workflow opens pages")
+    else:
+        sandbox.refuse_as_root(config.browser_sandbox)
 
 
 def _sweep_tmp(where: Volume, alive: set[str]) -> None:

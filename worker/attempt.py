@@ -46,6 +46,9 @@ NOT_HERE = frozenset(
 )
 """Faults of this machine or profile, which no further attempt mends: the task waits and says why."""
 NOT_HERE_WAIT_S = 30.0
+NOT_STARTED = "browser_not_started"
+"""Nothing of the task has happened then: it costs nothing, and is tried again by whoever has a browser."""
+NOT_STARTED_WAIT_S = 5.0
 AWAY: Message = {"outcome": "parked", "reason": "the store was away longer than the lease", "kill": True}
 
 
@@ -57,6 +60,8 @@ class Ended:
     reason: str
     status: str | None
     went_back: bool = False
+    no_browser: bool = False
+    """No browser could be started here."""
 
 
 class AttemptRun:
@@ -83,7 +88,8 @@ class AttemptRun:
         self._deadlines.give("runtime", "its runtime limit", self._workflow.limits.runtime.total_seconds())
         child.send({"assign": self._assignment()})
         ending = await self._tend(child)
-        cut = bool(ending.get("kill") or self._requests.unknown or not child.alive)
+        broken = ending.get("code", "") in {*POOL_FAULTS, NOT_STARTED}
+        cut = bool(ending.get("kill") or self._requests.unknown or broken or not child.alive)
         if cut:
             await self._cut(child, ending["reason"])
         else:
@@ -212,7 +218,8 @@ class AttemptRun:
             outcome, details = await self._not_with_open(outcome, details)
         status = await self._persist(self._settle, outcome, details)
         log().info("attempt_ended", task=self.attempt.task.id, fence=self.attempt.fence, outcome=outcome, status=status)
-        return Ended(outcome, details["reason"], status, went_back and status is not None)
+        no_browser = ending.get("code") == NOT_STARTED
+        return Ended(outcome, details["reason"], status, went_back and status is not None, no_browser)
 
     def _settle(self, outcome: str, details: dict[str, Any]) -> str | None:
         status = self.attempt.release(outcome, details)
@@ -231,6 +238,8 @@ class AttemptRun:
         code = ending.get("code", "")
         if code in POOL_FAULTS:
             outcome = "crashed"
+        elif code == NOT_STARTED:
+            outcome, details["delay_ms"] = "parked", int(NOT_STARTED_WAIT_S * 1000)
         elif code in NOT_HERE or code == "lower_fence":
             outcome, details["delay_ms"] = "parked", int(NOT_HERE_WAIT_S * 1000)
         elif ending.get("wait"):

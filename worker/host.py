@@ -75,7 +75,9 @@ class Host:
         self._upstream.send({"started": path.name})
         try:
             ending = await self._run(given, self._pages)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the parent is told
+        except BaseException as error:
+            if _being_ended():
+                raise
             ending = _raised(error, given)
         return await self._close(given, ending, self._pages, lock)
 
@@ -116,7 +118,7 @@ class Host:
 
     async def _once(self, chosen: Workflow, run: Run, args: Any, pages: Pages, given: Message) -> Message | None:
         """One pass through the workflow: how the attempt ends; None when a tab died and it goes on in a new one."""
-        work = asyncio.ensure_future(chosen(run, args))
+        work = asyncio.ensure_future(_contained(chosen, run, args))
         death = asyncio.ensure_future(pages.died.wait())
         try:
             await asyncio.wait({work, death}, return_when=asyncio.FIRST_COMPLETED)
@@ -125,7 +127,9 @@ class Host:
                 work.cancel()
             ending = endings.returned(await work)
             return await settling.left_open(self._upstream, pages) or ending
-        except BaseException as error:  # noqa: BLE001 - whatever the author's code raises is how this attempt ends
+        except BaseException as error:
+            if _being_ended():
+                raise
             return self._ending(error, pages, given)
         finally:
             death.cancel()
@@ -149,6 +153,26 @@ class Host:
             secrets_dir=self._config.secrets_dir,
             step_timeout_s=self._config.step_timeout_s,
         )
+
+
+class WorkflowExited(KoalaError):
+    """The workflow called sys.exit(), or raised what ends a program. Here it ends its attempt, as any exception."""
+
+    code = "workflow_exited"
+
+
+async def _contained(chosen: Workflow, run: Run, args: Any) -> Any:
+    """What the workflow returns. An event loop would end over what ends programs."""
+    try:
+        return await chosen(run, args)
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise WorkflowExited(f"the workflow raised {type(error).__name__}: return, or raise Cancel(reason)") from error
+
+
+def _being_ended() -> bool:
+    """Whether it is this task itself that is cancelled: then the loop ends, and the child with it."""
+    task = asyncio.current_task()
+    return bool(task and task.cancelling())
 
 
 def _raised(error: BaseException, given: Message) -> Message:

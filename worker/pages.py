@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from playwright.async_api import Error as PlaywrightError
 from koala.errors import KoalaError
 from koala.fence import Fence
 from koala.signals import End
-from worker import processes, profiles
+from worker import processes, profiles, sandbox
 from worker.browser import (
     BrowserFailed,
     BrowserOptions,
@@ -41,10 +40,10 @@ class BrowserTooLate(KoalaError):
     code = "browser_too_late"
 
 
-class SandboxAsRoot(KoalaError):
-    """Chromium's sandbox does not work as root, and nobody said to do without it."""
+class BrowserNotStarted(KoalaError):
+    """The browser or its driver did not start: nothing of the workflow's has happened in it."""
 
-    code = "browser_missing"
+    code = "browser_not_started"
 
 
 class Teller(Protocol):
@@ -72,11 +71,8 @@ class Engine:
     shell: WarmShell | None = None
 
     async def ready(self, fence: Fence) -> Driver:
-        """The driver, started at the first need. Raises SandboxAsRoot, BrowserFailed."""
-        if self.options.sandbox and os.geteuid() == 0:
-            raise SandboxAsRoot(
-                "as root Chromium has no sandbox: run the worker as another user, or set KOALA_BROWSER_SANDBOX=0"
-            )
+        """The driver, started at the first need. Raises BrowserMissing, BrowserFailed."""
+        sandbox.refuse_as_root(self.options.sandbox)
         if self.driver is None:
             self.driver = await Driver.start(self.volume, fence, tmp=self.options.tmp)
             self.tell_lock(self.driver.lock.name)
@@ -103,7 +99,7 @@ class Engine:
 
 
 class Pages:
-    """Implements what `koala.run.Browser` promises, for one attempt."""
+    """Implements what `koala.ports.Browser` promises, for one attempt."""
 
     def __init__(
         self,
@@ -147,7 +143,10 @@ class Pages:
             return self._context
         if self._acting:
             raise BrowserTooLate("call run.page() before run.effect(), so that the ledger can name the browser")
-        self._context = await (self._open_profile() if self._name else self._open_context())
+        try:
+            self._context = await (self._open_profile() if self._name else self._open_context())
+        except BrowserFailed as error:
+            raise BrowserNotStarted(str(error)) from error
         self._deaths = asyncio.ensure_future(self._notice_death())
         if self._guarded:
             await self._context.route("**/*", self._check)
@@ -295,4 +294,4 @@ async def _send_once(route: Route) -> None:
         await route.abort("connectionreset")
 
 
-__all__ = ["BrowserFailed", "BrowserTooLate", "Engine", "Pages", "Teller"]
+__all__ = ["BrowserFailed", "BrowserNotStarted", "BrowserTooLate", "Engine", "Pages", "Teller"]

@@ -10,6 +10,7 @@ import os
 import secrets
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -28,6 +29,8 @@ from worker.child import Child, ChildLost
 from worker.place import Place
 
 TAKE_S = 1.0
+RESTS_AFTER = 3
+REST_S = 10.0
 AWAY_S = 0.3
 
 
@@ -41,6 +44,8 @@ class Slot:
         self._seat = Seat(self._rq, keys.queue(self._class), f"{place.slot}-{secrets.token_hex(3)}")
         self._child: Child | None = None
         self._busy = ""
+        self._no_browser = 0
+        """How many attempts in a row ended here because no browser started."""
         self.draining = asyncio.Event()
         self.exit = Exit.OK
 
@@ -62,6 +67,7 @@ class Slot:
             if switches.POOL in await asyncio.to_thread(switches.all_on, self._place.store):
                 await asyncio.sleep(AWAY_S)
                 return
+            await self._rest()
             await self._warm()  # before the pop: whoever has a child may take it meanwhile
             delivery = await asyncio.to_thread(self._seat.take, TAKE_S)
             if delivery:
@@ -119,7 +125,20 @@ class Slot:
         faults.reach("acquire.after")
         return got
 
+    async def _rest(self) -> None:
+        """A slot that cannot start a browser would win every retry by failing fast: it takes nothing for a while."""
+        if self._no_browser < RESTS_AFTER:
+            return
+        log().error("no_browser", attempts=self._no_browser, rests_s=REST_S)
+        await self._outage_proof(self._beat_once)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(REST_S):
+                await self.draining.wait()
+        self._no_browser = RESTS_AFTER - 1  # one more try
+        await self._outage_proof(self._beat_once)
+
     def _after(self, ended: Ended) -> None:
+        self._no_browser = self._no_browser + 1 if ended.no_browser else 0
         if ended.went_back:
             log().error("store_went_back", reason=ended.reason)
             self.exit = Exit.WENT_BACK
@@ -167,7 +186,8 @@ class Slot:
         place = self._place
         fields = {
             "worker": place.worker,
-            "accepting": 0 if self.draining.is_set() else 1,
+            "accepting": 0 if self.draining.is_set() or self._no_browser >= RESTS_AFTER else 1,
+            "no_browser": self._no_browser,
             "task": self._busy,
             "pid": os.getpid(),
             "machine": place.volume.machine,

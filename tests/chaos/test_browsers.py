@@ -168,3 +168,28 @@ def test_a_worker_frozen_in_the_click_holds_its_profile_until_it_is_thawed(pool:
     rescued = next(event.id for event in pool.events(id_, "attempt_lost"))
     late = [event for event in pool.events(id_) if event.id > rescued and event.data.get("fence") == first]
     assert {event.action for event in late} <= {"attempt_gone"}, pool.story(id_)
+
+
+def test_a_workflow_that_exits_fails_and_its_slot_goes_on(pool: LivePool) -> None:
+    """Promise 9: what ends programs ends an attempt; the slot's next browser works."""
+    for number in range(2):
+        id_ = pool.errand("test.leaves", f"leaves-{number}")
+        assert "SystemExit" in pool.until_status(id_, "failed").error
+    pool.until_done(*[_browse(pool, f"after-{number}") for number in range(3)])
+
+
+def test_a_browser_that_does_not_start_costs_a_task_nothing(pool: LivePool) -> None:
+    """The task waits and says why; with a worker that has a browser it is done."""
+    broken = pool.home / "broken"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    with LivePool(KOALA_HEADLESS_SHELL=str(broken)) as other:
+        other.start(1)
+        id_ = other.errand("test.browse", "none")
+        other.until_event(id_, "attempt_ended", times=3)
+        task = other.task(id_)
+        assert (task.status, task.attempts, task.crashes) == ("later", 0, 0), other.story(id_)
+        assert "did not start" in task.reason
+        other.until(lambda: "no_browser" in other.output(), "the slot rests")
+        other.worker(1, KOALA_HEADLESS_SHELL="")
+        other.until_done(id_)

@@ -86,7 +86,12 @@ class Cases:
     def stored(self, id_: str) -> dict[str, Any]:
         """The task, its checkpoints and its effects, without the word that an attempt is gone."""
         client, effects = self.pool.store.client, self.pool.store.client.smembers(keys.task_effects(id_))
-        names = [keys.task(id_), keys.checkpoints(id_), keys.open_effects(id_), *map(keys.effect, sorted(effects))]
+        names = [
+            keys.task(id_),
+            keys.checkpoints(id_),
+            keys.open_effects(id_),
+            *(keys.effect(str(name)) for name in sorted(effects)),
+        ]
         return {name: client.hgetall(name) for name in names}
 
 

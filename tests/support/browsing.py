@@ -102,3 +102,10 @@ async def report(run: Run, args: Report) -> dict[str, Any]:
         settle=seconds(args.settle_s),
     )
     return dict(receipt)
+
+
+@workflow("test.leaves", args=Browse, limits=Limits(runtime=minutes(1), attempts=1))
+async def leaves(run: Run, args: Browse) -> None:
+    """Opens a page, then raises what ends programs."""
+    await run.page()
+    raise SystemExit(args.reference)
