@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +18,10 @@ from koala.redaction import address, know
 
 IN_DIRECTORY = ("redis_password",)
 """The settings that are looked for in the secrets directory too, by their name."""
+
+
+OTHERS = frozenset({"KOALA_PYTHON", "KOALA_FAULTS_DIR", "KOALA_LOGIN_UNSEEN"})
+"""Variables of ours that are no settings."""
 
 
 class Settings(BaseSettings):
@@ -159,6 +164,14 @@ def _file_of(name: str, environ: Mapping[str, str]) -> Path | None:
     if folder and name in IN_DIRECTORY and os.path.lexists(Path(folder) / name):
         return Path(folder) / name
     return None
+
+
+def unknown(environ: Mapping[str, str]) -> list[str]:
+    """Variables that begin like a setting and are none, each with the setting that may have been meant."""
+    known = {f"KOALA_{name.upper()}{end}" for name in Settings.model_fields for end in ("", "_FILE")} | OTHERS
+    strange = sorted(name for name in environ if name.startswith("KOALA_") and name not in known)
+    meant = {name: get_close_matches(name, known, 1) for name in strange}
+    return [f"{name} (did you mean {meant[name][0]}?)" if meant[name] else name for name in strange]
 
 
 def load(**given: Any) -> Settings:

@@ -44,6 +44,8 @@ def _slot(config: Settings, given: argparse.Namespace) -> Exit:
 def _worker(config: Settings) -> Exit:
     """Check everything that a restart cannot mend, once, before any slot starts."""
     logs.configure(config.log_format, config.log_level, program="worker")
+    for name in settings.unknown(os.environ):
+        log().warning("unknown_setting", name=name)
     store = open_store(config.redis_url, config.password)
     where = _volume(config)
     load(config.modules)

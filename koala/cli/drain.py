@@ -38,7 +38,8 @@ def drain(
 
     Its tasks stop at their next step and go on elsewhere; no effect is cut, no task loses an attempt.
 
-    Ends with 6 when --wait ran out of time; the drain goes on. `koala resume --worker ID` takes it back.
+    Then the worker ends with 0: to have it back, start a new one. Until then `koala resume --worker ID` takes it back.
+    Ends with 6 when --wait ran out of time; the drain goes on.
 
     Example: koala drain b2-4f1c9e --wait
     """

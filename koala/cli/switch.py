@@ -11,7 +11,7 @@ from koala.cli import options
 from koala.cli.output import answer, say
 from koala.cli.session import session
 from koala.cli.times import ago
-from koala.errors import InvalidArguments
+from koala.errors import InvalidArguments, NotFound
 from koala.store import Store
 from koala.switches import POOL, Switch
 
@@ -58,6 +58,9 @@ def resume(
     if all_ and name:
         raise InvalidArguments("--all stands alone")
     with session() as now:
+        if worker and worker not in {slot["worker"] for slot in slots.alive(now.store)}:
+            switches.turn_off(now.store, name)
+            raise NotFound(f"worker {worker} has ended, as a drained one does: start a new one, python -m worker")
         wanted = _pauses(switches.all_on(now.store)) if all_ else [name or POOL]
         ended = [item for item in wanted if switches.turn_off(now.store, item)]
         left, now_ms = switches.all_on(now.store), tasks.now_ms(now.store)

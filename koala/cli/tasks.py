@@ -77,6 +77,8 @@ def _listed(found: list[Task], reasons: dict[str, Why], now_ms: int) -> Renderab
 def _note(task: Task, reason: Why) -> str:
     """The last column: how it ended, or why it waits and its place in the lane."""
     ahead = f"{reason.ahead} ahead, " if reason.ahead else ""
+    if task.status == "done":
+        return ""
     return task.error or task.reason if task.ended else f"{ahead}{reason.text}"
 
 

@@ -120,16 +120,16 @@ class _Lines:
 
     def __init__(self) -> None:
         self._told = 0
-        self._waits = ""
+        self._kind: tuple[object, ...] = ()
 
     def __call__(self, seen: Sight) -> None:
         for event in seen.events[self._told :]:
             say(f"  {sentence(event)}")
         self._told = len(seen.events)
-        waits = _waits(seen)
-        if waits and waits != self._waits:
+        waits, kind = _waits(seen), (seen.away, seen.why.reason, seen.task.due_ms)
+        if waits and kind != self._kind:  # once a reason, not once a second of its countdown
             say(f"  {waits}")
-        self._waits = waits
+        self._kind = kind
 
 
 def _waits(seen: Sight) -> str:

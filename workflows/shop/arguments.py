@@ -26,7 +26,7 @@ class OrderArgs(LoginArgs):
     reference: str = Field(min_length=1, max_length=100)
     settle_s: float = Field(3.0, ge=0, le=600)
     act_s: float = Field(10.0, gt=0, le=600)
-    ask_over: str = "1000000"
+    ask_over: str = Field("1000000", pattern=r"^\d+(\.\d+)?$")
     """A person approves what costs more, in dollars."""
 
 

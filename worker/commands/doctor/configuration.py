@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 from koala import secret
 from koala.errors import SettingsError
 from koala.exits import Exit
-from koala.settings import Settings
+from koala.settings import Settings, unknown
 from koala.workflow import load
 from worker.commands.doctor.finding import Finding, fail, ok, warn
 
@@ -36,6 +37,8 @@ def settings(config: Settings) -> Iterator[Finding]:
         yield warn("settings", f"{what}; fault points are armed", "unset KOALA_FAULTS: it is for tests")
     else:
         yield ok("settings", what)
+    for name in unknown(os.environ):
+        yield warn("settings", f"{name} is no setting", "correct its name (docs/settings.md), or remove it")
 
 
 def secrets(config: Settings) -> Iterator[Finding]:

@@ -65,6 +65,8 @@ async def export(desk: Desk, name: str, path: Path) -> Exit:
     directory = profiles.find(desk.volume, name)
     if os.path.lexists(path):
         raise Refused(f"{path} exists: choose a new file")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise Refused(f"{path.absolute().parent} is not a directory that we can write into")
     if directory.record().state == "new":
         raise NotFound(f"profile {name} has never been opened: there is nothing to export")
     async with holding(desk, name, f"export {name}") as held:

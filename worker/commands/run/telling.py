@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ class Telling:
     rehearsed: list[dict[str, Any]] = field(default_factory=list)
     _last: str = "-"
     _began_ms: int = 0
+    _turn: threading.Lock = field(default_factory=threading.Lock)  # the last telling may meet one that is under way
 
     def skip(self) -> None:
         """Leave out what happened in earlier runs."""
@@ -35,7 +37,7 @@ class Telling:
 
     def catch_up(self) -> None:
         """Tell what is new. Nothing while the store is away."""
-        with suppress(*OUTAGE):
+        with self._turn, suppress(*OUTAGE):
             for event in timeline.read(self.store, self.task_id, self._last):
                 self._last = event.id
                 self._tell(event)
