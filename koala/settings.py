@@ -103,6 +103,11 @@ class Settings(BaseSettings):
     def _not_empty(cls, value: Any) -> Any:
         return value or None
 
+    @field_validator("data", "secrets_dir", "chromium", "headless_shell")
+    @classmethod
+    def _from_the_root(cls, value: Path | None) -> Path | None:
+        return value and value.absolute()  # it is used in addresses, and by programs that start elsewhere
+
     @field_validator("redis_url")
     @classmethod
     def _an_address(cls, value: str) -> str:

@@ -191,3 +191,12 @@ class TestShown:
 
     def test_every_field_is_shown(self) -> None:
         assert load().shown().keys() == settings.Settings.model_fields.keys()
+
+
+def test_a_relative_path_is_taken_from_where_the_program_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Browsers are given file addresses below it, which no relative path makes."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KOALA_DATA", "data")
+    assert load().data == tmp_path / "data"
