@@ -4,26 +4,35 @@ A service manager must not restart a program that ended for a permanent reason: 
 """
 
 from enum import IntEnum
+from typing import Self
 
 
 class Exit(IntEnum):
-    """What a program's exit code means."""
+    """A program's exit code, and what it means."""
 
-    OK = 0
-    FAILED = 1  # something went wrong that a second try may mend
-    USAGE = 2  # wrong arguments; nothing was done
-    NOT_FOUND = 3  # the task, review, profile or worker named does not exist
-    REFUSED = 4  # the request is understood and not allowed in this state; the text says why
-    TASK_FAILED = 5  # `--wait`: the task ended, but not as done
-    WAITING = 6  # `--wait`: the time ran out, or the task waits for a person
-    STORE_AWAY = 7  # the store does not answer
-    STORE_UNSAFE = 64  # the store can lose or evict writes, or is too old
-    STORE_NEWER = 65  # the store's schema is newer than this program
-    SETTINGS = 66  # a setting or a secret is missing, malformed or readable by others
-    WORKFLOWS = 67  # the workflow modules cannot be loaded, or two claim one name and version
-    VOLUME = 68  # the data directory is not the expected volume, or cannot hold kernel locks
-    BROWSER = 69  # no usable browser
-    WENT_BACK = 70  # the store went back in time: a lock file knows a higher fence
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str = "") -> Self:
+        """A code with its meaning."""
+        made = int.__new__(cls, code)
+        made._value_, made.meaning = code, meaning
+        return made
+
+    OK = 0, "it did what was asked"
+    FAILED = 1, "something went wrong that a second try may mend"
+    USAGE = 2, "wrong arguments; nothing was done"
+    NOT_FOUND = 3, "the task, review, profile or worker named does not exist"
+    REFUSED = 4, "the request is understood and not allowed in this state; the text says why"
+    TASK_FAILED = 5, "`--wait`: the task ended, but not as done"
+    WAITING = 6, "`--wait`: the time ran out, or the task waits for a person"
+    STORE_AWAY = 7, "the store does not answer"
+    STORE_UNSAFE = 64, "the store can lose or evict writes, or is too old"
+    STORE_NEWER = 65, "the store's schema is newer than this program"
+    SETTINGS = 66, "a setting or a secret is missing, malformed or readable by others"
+    WORKFLOWS = 67, "the workflow modules cannot be loaded, or two claim one name and version"
+    VOLUME = 68, "the data directory is not the expected volume, or cannot hold kernel locks"
+    BROWSER = 69, "no usable browser"
+    WENT_BACK = 70, "the store went back in time: a lock file knows a higher fence"
 
 
 PERMANENT = frozenset(code for code in Exit if code >= Exit.STORE_UNSAFE)

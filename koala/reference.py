@@ -28,8 +28,8 @@ EXITS = """
 A service manager should not restart a program that ended with a code marked *permanent*: something has to be changed
 first.
 
-| code | name | permanent |
-| --- | --- | --- |
+| code | name | what it means | permanent |
+| --- | --- | --- | --- |
 """
 
 
@@ -39,7 +39,10 @@ def page() -> str:
     for name, field in Settings.model_fields.items():
         default = "" if field.default in (None, PydanticUndefined, "") else f"`{field.default}`"
         rows.append(f"| `KOALA_{name.upper()}` | {default} | {' '.join((field.description or '').split())} |")
-    codes = [f"| {code.value} | {code.name.lower()} | {'yes' if code in PERMANENT else ''} |" for code in Exit]
+    codes = [
+        f"| {code.value} | {code.name.lower()} | {code.meaning} | {'yes' if code in PERMANENT else ''} |"
+        for code in Exit
+    ]
     return HEAD + "\n".join(rows) + "\n" + EXITS + "\n".join(codes) + "\n"
 
 

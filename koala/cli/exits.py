@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-import re
-
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from koala import exits as source
 from koala.cli import options
 from koala.cli.failure import INTERRUPTED
 from koala.cli.output import show
 from koala.exits import PERMANENT, Exit
-
-LINE = re.compile(r"^    (\w+) = \d+(?:  # (.*))?$", re.MULTILINE)
 
 
 def exits(as_json: options.Json = False) -> None:
@@ -31,14 +25,8 @@ def exits(as_json: options.Json = False) -> None:
 
 
 def _rows() -> list[tuple[int, str, str]]:
-    meanings = dict(LINE.findall(inspect.getsource(source)))
-    rows = [(int(code), code.name.lower(), _told(code, meanings)) for code in Exit]
+    rows = [(int(code), code.name.lower(), code.meaning.replace("`", "")) for code in Exit]
     return sorted([*rows, (INTERRUPTED, "interrupted", "Ctrl-C; what was accepted goes on")])
-
-
-def _told(code: Exit, meanings: dict[str, str]) -> str:
-    text = meanings.get(code.name) or "it did what was asked"
-    return text.replace("`", "")
 
 
 def _listed(rows: list[tuple[int, str, str]]) -> RenderableType:
