@@ -49,7 +49,11 @@ NOT_HERE_WAIT_S = 30.0
 NOT_STARTED = "browser_not_started"
 """Nothing of the task has happened then: it costs nothing, and is tried again by whoever has a browser."""
 NOT_STARTED_WAIT_S = 5.0
-AWAY: Message = {"outcome": "parked", "reason": "the store was away longer than the lease", "kill": True}
+AWAY: Message = {
+    "outcome": "parked",
+    "reason": "the lease was not renewed in time: the store was away, or this machine is too busy",
+    "kill": True,
+}
 
 
 @dataclass(frozen=True)
