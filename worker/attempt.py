@@ -175,7 +175,7 @@ class AttemptRun:
     async def _renew(self, child: Child) -> Message:
         """Keep the lease; returns when it has ended or cannot be trusted any more."""
         while True:
-            await asyncio.sleep(self._place.settings.renew_s)
+            await asyncio.sleep(self._renewal_in_s())
             while boottime() < self.attempt.lease.trusted_until:
                 try:
                     lease = await asyncio.to_thread(self.attempt.renew, self._place.terms)
@@ -189,6 +189,12 @@ class AttemptRun:
                 break
             else:
                 return AWAY
+
+    def _renewal_in_s(self) -> float:
+        """Until the next renewal is due; from when the lease was asked for, since a child may be slow to start."""
+        terms = self._place.terms
+        asked_at = self.attempt.lease.trusted_until - terms.ttl_s + terms.margin_s
+        return max(0.0, asked_at + self._place.settings.renew_s - boottime())
 
     async def _keep_deadlines(self) -> Message:
         name, what = await self._deadlines.watch(WAITS, self._requests.acting)
