@@ -47,7 +47,7 @@ def _worker(config: Settings) -> Exit:
     for name in settings.unknown(os.environ):
         log().warning("unknown_setting", name=name)
     store = open_store(config.redis_url, config.password)
-    where = _volume(config)
+    where = volume.open_or_make(config.data)
     load(config.modules)
     _browsers(config)
     removed = locks.sweep(where, ledger.locks_in_use(store), LOCKS_KEPT_S)
@@ -74,11 +74,6 @@ def _sweep_tmp(where: Volume, alive: set[str]) -> None:
     for folder in where.tmp.iterdir():
         if folder.name not in alive and folder.stat().st_mtime < limit:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _volume(config: Settings) -> Volume:
-    """The data volume. A directory that is not there yet is made; one that is there must carry the mark."""
-    return volume.open_volume(config.data) if config.data.exists() else volume.create(config.data)
 
 
 def _init(config: Settings) -> Exit:

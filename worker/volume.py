@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,21 @@ def create(path: Path) -> Volume:
     refuse_unfit(path)
     if not (path / MARK).exists():
         _give_mark(path)
+    return open_volume(path)
+
+
+def open_or_make(path: Path) -> Volume:
+    """The volume at `path`, made when nothing is there yet; whole at once: a second start sees none or all of it.
+
+    Raises VolumeError: what is there has no mark, as an empty directory that was mounted by mistake.
+    """
+    if not os.path.lexists(path):
+        new = path.parent / f".{path.name}.{uuid.uuid4().hex}"
+        create(new)
+        try:
+            new.rename(path)
+        except OSError:  # somebody was faster: then theirs is the volume
+            shutil.rmtree(new)
     return open_volume(path)
 
 
