@@ -39,7 +39,7 @@ class Supervisor:
     slots: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     async def run(self) -> Exit:
-        """Until all slots have ended on a drain, or one ended for a permanent reason."""
+        """Until every slot has ended, on a drain or for a permanent reason; a permanent code comes before others."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.drain)

@@ -17,12 +17,8 @@ pytestmark = pytest.mark.redis
 
 @pytest.fixture(scope="module")
 def redis_server() -> Iterator[RedisServer]:
-    server = RedisServer()
-    try:
-        server.start()
+    with RedisServer() as server:
         yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture

@@ -16,23 +16,15 @@ from tests.support.redis_server import RedisServer
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:
     """The shared server. A test that kills, freezes or reconfigures one takes `own_redis` instead."""
-    server = RedisServer()
-    try:
-        server.start()
+    with RedisServer() as server:
         yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture
 def own_redis() -> Iterator[RedisServer]:
     """A server of the test's own, to be broken at will."""
-    server = RedisServer()
-    try:
-        server.start()
+    with RedisServer() as server:
         yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture(scope="session")
