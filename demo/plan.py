@@ -80,7 +80,9 @@ def environment(data: Path, redis_url: str, *, sandbox: bool) -> dict[str, str]:
         "KOALA_LEADER_TTL_S": f"{LEADER_TTL_S:g}",
         "KOALA_HANDED_WAIT_S": "3",
         "KOALA_OLD_HOLDER_WAIT_S": "1",
+        "KOALA_OLD_HOLDER_WAIT_MOST_S": "1",
         "KOALA_BACKOFF_S": "0.5",
         "KOALA_LOG_FORMAT": "json",
+        "KOALA_LAUNCH_CHECK": "0",  # its browsers are shown to work by the orders, and a new worker is not to wait
         **({} if sandbox else {"KOALA_BROWSER_SANDBOX": "0"}),
     }

@@ -21,7 +21,7 @@ class EmbeddedRedis:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.port = _free_port()
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -80,7 +80,7 @@ class EmbeddedRedis:
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + READY_S
         with redis.Redis(port=self.port, socket_timeout=READY_S) as client:
-            while not _answers(client):
+            while not answers(client):
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise RuntimeError(f"Redis did not start; its last words are in {self.home / 'redis.log'}")
                 time.sleep(0.01)
@@ -92,14 +92,16 @@ def with_us(command: list[str]) -> list[str]:
     return [found, "--pdeathsig", "KILL", "--", *command] if found else command
 
 
-def _answers(client: redis.Redis) -> bool:
+def answers(client: redis.Redis) -> bool:
+    """Whether it takes commands: one that loads its data does not yet."""
     try:
         return bool(client.ping())
-    except redis.exceptions.ConnectionError:  # also while it loads its data
+    except redis.exceptions.ConnectionError:
         return False
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of PORTS that nobody listens on. RuntimeError when there is none."""
     for port in random.sample(PORTS, 200):
         with socket.socket() as probe:
             try:

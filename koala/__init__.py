@@ -5,6 +5,7 @@ from koala import ABSENT, Limits, Run, minutes, over, seconds, usd, workflow
 
 from koala.client import submit
 from koala.effect import ABSENT, Operation
+from koala.errors import Permanent
 from koala.run import Run, StepTimeout
 from koala.secret import Secret
 from koala.signals import AskReview, Cancel, Snooze
@@ -18,6 +19,7 @@ __all__ = [
     "Limits",
     "NoArgs",
     "Operation",
+    "Permanent",
     "Run",
     "Secret",
     "Snooze",

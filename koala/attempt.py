@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from koala import faults, keys, leases, ledger
+from koala import counts, faults, keys, leases, ledger
 from koala.leases import Lease
 from koala.store import Reply, Store, to_lua
 from koala.tasks import Task
@@ -24,6 +24,8 @@ class Attempt:
     task: Task
     lease: Lease
     worker: str
+    image: str = counts.DEV
+    """The release that runs it, for which it is counted."""
 
     @property
     def fence(self) -> str:
@@ -61,24 +63,33 @@ class Attempt:
     def look(self, operation: str, description: str) -> Reply:
         """What the ledger knows of an effect; planned and bound to this task if its key was free. Refusal: stale."""
         digest = ledger.digest(operation, description)
+        own_key = "1" if operation.endswith(f"/{self.task.id}") else ""
         owner = str(self.store.client.hget(keys.effect(operation), "task") or "")
         while True:
-            own = [
-                keys.effect(operation),
-                keys.task_effects(self.task.id),
-                keys.EFFECTS,
-                keys.lease(self.task.resource),
-                keys.task(owner or self.task.id),
-            ]
-            reply = self._run("effect_look", own, self.fence, self.task.id, operation, digest, description, owner)
+            own = self._looked_at(operation, owner or self.task.id)
+            args = (self.fence, self.task.id, operation, digest, description, owner, own_key)
+            reply = self._run("effect_look", own, *args)
             if reply["ok"] or reply["reason"] != "moved":
                 return reply
             owner = reply["owner"]
 
+    def _looked_at(self, operation: str, owner: str) -> list[str]:
+        return [
+            keys.effect(operation),
+            keys.timeline(self.task.id),
+            keys.task_effects(self.task.id),
+            keys.EFFECTS,
+            keys.lease(self.task.resource),
+            keys.task(owner),
+            keys.task(self.task.id),
+            keys.open_effects(self.task.id),
+            keys.RESTORED,
+        ]
+
     def sent(self, operation: str, token: str, description: str, approval: bool, facts: dict[str, Any]) -> Reply:
         """Pass the gate for one act; `facts` name the locks K, D, B and the machine. Idempotent by `token`.
 
-        Refusals: stale, token, status, epoch, wanted, attempts, bound, state, description, paused, approval.
+        Refusals: stale, token, status, epoch, wanted, attempts, bound, state, restored, description, paused, approval.
         """
         own = [
             keys.effect(operation),
@@ -153,6 +164,6 @@ class Attempt:
     def release(self, outcome: str, details: dict[str, Any]) -> str | None:
         """End the attempt; the task's status, None when the lease had ended before."""
         faults.reach("release.before")
-        status = leases.release(self.store, self.task, self.fence, outcome, details)
+        status = leases.release(self.store, self.task, self.fence, outcome, details, self.image)
         faults.reach("release.after")
         return status

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from koala import canary, tasks
 from koala import settings as settings_
-from koala import tasks
 from koala.errors import InvalidArguments
 from koala.store import Store, open_store
 from koala.tasks import Accepted, Submission
@@ -24,24 +24,36 @@ def prepare(
     deadline: datetime | timedelta | None = None,
     priority: int = 0,
 ) -> Submission:
-    """A checked submission. Raises UnknownWorkflow, InvalidArguments or InvalidName; nothing is stored."""
+    """A checked submission. Raises UnknownWorkflow, InvalidArguments or InvalidName; nothing is stored.
+
+    A deadline that is not after the start, or after now, is refused: the task would expire unstarted.
+    """
     for name, time in (("at", at), ("deadline", deadline)):
         if isinstance(time, datetime) and time.utcoffset() is None:
             raise InvalidArguments(f"`{name}` has no time zone: give an aware datetime")
     chosen = registry.newest(workflow) if isinstance(workflow, str) else workflow
     model = chosen.check_args(args)
-    until = datetime.now().astimezone() + deadline if isinstance(deadline, timedelta) else deadline
+    until = _end(at, deadline)
     return Submission(
         workflow=chosen.name,
         version=chosen.version,
         args=model.model_dump(mode="json"),
-        profile=chosen.check_profile(profile),
+        profile=canary.check_profile(chosen.name, chosen.check_profile(profile)),
         priority=priority,
         due_ms=int(at.timestamp() * 1000) if at else 0,
         deadline_ms=int(until.timestamp() * 1000) if until else 0,
         dedupe=key,
         max_attempts=chosen.limits.attempts,
     )
+
+
+def _end(at: datetime | None, deadline: datetime | timedelta | None) -> datetime | None:
+    now = datetime.now().astimezone()
+    until = now + deadline if isinstance(deadline, timedelta) else deadline
+    if until and until <= max(at or now, now):
+        when = until.strftime("%Y-%m-%d %H:%M %Z").strip()
+        raise InvalidArguments(f"its deadline, {when}, is not after its start: it would expire unstarted")
+    return until
 
 
 def submit(
@@ -66,7 +78,7 @@ def submit(
     given = prepare(
         registry, workflow, args or {}, profile=profile, key=key, at=at, deadline=deadline, priority=priority
     )
-    opened = store or open_store(config.redis_url, config.password)
+    opened = store or open_store(config.redis_url, config.password, config.redis_user)
     try:
         return tasks.submit(opened, given, payload_bytes=config.payload_bytes, dedupe_days=config.keep_ledger_days)
     finally:

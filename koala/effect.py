@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from koala import ledger, settling
 from koala.clock import boottime
+from koala.errors import told
 from koala.redaction import redact
 from koala.signals import Cancel, End, Signal
 from koala.values import result_of, to_json
@@ -77,7 +78,7 @@ class Effect:
         if not seen["mine"]:
             raise End("parked", f"its key belongs to task {seen['owner']}, which has not settled it", wait="key")
         if seen["state"] == "sent":
-            receipt = await self._take_over(seen["try"])
+            receipt = await self._take_over(seen)
             if receipt is not ABSENT:
                 return receipt
             seen = await self._look()
@@ -177,8 +178,9 @@ class Effect:
 
     async def _do(self, operation: Operation) -> Any:
         self._browser.acting(True)
+        clock = asyncio.timeout(self._terms.timeout_s)
         try:
-            async with asyncio.timeout(self._terms.timeout_s):
+            async with clock:
                 receipt = await result_of(self._terms.do, operation)
             if receipt is ABSENT:
                 raise ValueError("`do` returned ABSENT; only `confirm` may")
@@ -186,14 +188,15 @@ class Effect:
         except (Exception, asyncio.CancelledError, Signal) as error:
             receipt = await self._look_once(operation)
             if receipt is UNSEEN or receipt is ABSENT:
-                raise self._unknown(error) from error
+                raise self._unknown(error, late=clock.expired()) from error
             return receipt
         finally:
             self._browser.acting(False)
 
-    def _unknown(self, error: BaseException) -> End:
+    def _unknown(self, error: BaseException, *, late: bool) -> End:
         dead = self._browser.failed()
-        said = f"its {dead} died" if dead else f"{type(error).__name__}: {error}"
+        said = f"`do` took longer than its timeout of {self._terms.timeout_s:g} s" if late else told(error)
+        said = f"its {dead} died" if dead else said
         outcome = "crashed" if dead else "failed"
         return End(outcome, f"the outcome of {self._terms.operation} is unknown: {said}", kill=True)
 
@@ -218,14 +221,15 @@ class Effect:
             async with asyncio.timeout(LOOK_S):
                 return await result_of(self._terms.confirm, operation)
         except Exception as error:  # noqa: BLE001 - whatever the author's look raises, it could not tell
-            data = {"operation": operation.id, "error": redact(f"{type(error).__name__}: {error}")[:300]}
+            data = {"operation": operation.id, "error": redact(told(error))[:300]}
             await self._parent.call("record", action="confirm_failed", data=data)
             return UNSEEN
 
-    async def _take_over(self, try_: int) -> Any:
+    async def _take_over(self, seen: dict[str, Any]) -> Any:
         """Settle a `sent` that is not ours: happened at once; absent only when it is quiet; else ask."""
-        operation = Operation(self._terms.operation, self._terms.key, try_)
-        await self._parent.call("record", action="takeover_started", data={"operation": operation.id, "try": try_})
+        operation = Operation(self._terms.operation, self._terms.key, int(seen["try"]))
+        data = {"operation": operation.id, "try": operation.try_}
+        await self._parent.call("record", action="takeover_started", data=data)
         found = await self._look_once(operation)
         if found is not UNSEEN and found is not ABSENT:
             return await self._confirmed(operation, found)
@@ -233,9 +237,13 @@ class Effect:
         await settling.wait(self._parent, operation.id, self._terms.settle_s)
         found = await self._look_once(operation)
         if found is UNSEEN:
-            why = "confirm cannot tell whether it happened" if self._terms.confirm else "there is no confirm for it"
-            raise self._question("unknown", try_, quiet=True, why=why)
+            raise self._question("unknown", operation.try_, quiet=True, why=self._cannot_tell(seen))
         return await self._confirmed(operation, found)
+
+    def _cannot_tell(self, seen: dict[str, Any]) -> str:
+        why = "confirm cannot tell whether it happened" if self._terms.confirm else "there is no confirm for it"
+        restored = json.loads(seen["sent"] or "{}").get("owner") == "ALL"
+        return f"the store was restored, so it may have been done after the backup, and {why}" if restored else why
 
     async def _confirmed(self, operation: Operation, found: Any) -> Any:
         outcome = "absent" if found is ABSENT else "happened"

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from koala import ledger
-from koala.errors import KoalaError
+from koala.errors import InvalidArguments, KoalaError, Permanent, told
 from koala.redaction import redact, veil
 from koala.signals import AskReview, Cancel, End, Snooze
 from koala.values import to_json
 
 Ending = dict[str, Any]
-"""`outcome`, `reason`, and by outcome result, error and code, delay_s or question. `kill`: nothing is closed kindly."""
+"""`outcome`, `reason`, and by outcome result, error and code, delay_s or question. `kill`: nothing is closed kindly.
+`final`: it failed, and would again."""
+FINAL = (Permanent, InvalidArguments)
+"""What no further attempt mends."""
 
 
 def returned(result: Any) -> Ending:
@@ -72,6 +75,7 @@ def _asked(signal: AskReview, workflow: str, task_id: str) -> Ending:
 
 
 def _failed(error: BaseException) -> Ending:
-    text = redact(f"{type(error).__name__}: {error}")[:4000]
+    text = redact(told(error))[:4000]
     code = error.code if isinstance(error, KoalaError) else ""
-    return {"outcome": "failed", "reason": text.splitlines()[0][:300] if text else "", "error": text, "code": code}
+    reason = text.splitlines()[0][:300]
+    return {"outcome": "failed", "reason": reason, "error": text, "code": code, "final": isinstance(error, FINAL)}

@@ -7,6 +7,15 @@ from __future__ import annotations
 
 from koala.exits import Exit
 
+SILENT = {TimeoutError: "a time limit passed"}
+"""What an error means that carries no words of its own."""
+
+
+def told(error: BaseException) -> str:
+    """An error as one text: its type, and what it says, or what it means when it says nothing."""
+    text = str(error) or next((meaning for kind, meaning in SILENT.items() if isinstance(error, kind)), "")
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
 
 class KoalaError(Exception):
     """Root of everything Koala raises on purpose. `code` is stable; `exit` is what a program ends with."""
@@ -15,6 +24,12 @@ class KoalaError(Exception):
     exit = Exit.FAILED
     retry = False
     """Whether the same call may succeed later without anybody changing anything."""
+
+
+class Permanent(KoalaError):
+    """For a workflow to raise, or to derive from: trying again would not help, so its task fails at once."""
+
+    code = "permanent"
 
 
 class StoreAway(KoalaError):
@@ -27,6 +42,12 @@ class StoreUnsafe(KoalaError):
     """The store could lose or evict an acknowledged write, or is too old."""
 
     code, exit = "store_unsafe", Exit.STORE_UNSAFE
+
+
+class StoreForbidden(StoreUnsafe):
+    """The store's access list does not let our user do this. Waiting does not help."""
+
+    code = "store_forbidden"
 
 
 class StoreNewer(KoalaError):

@@ -33,7 +33,7 @@ def take(store: Store, profile: str, who: str, token: str, terms: Terms) -> Leas
     """Take the profile's lease, atomically. The same token again gives the same lease; raises StoreAway."""
     asked_at = boottime()
     resource = keys.resource("", profile)
-    own = [keys.lease(resource), keys.LEASES, keys.FENCE, keys.HOLD, keys.EPOCH]
+    own = [keys.lease(resource), keys.LEASES, keys.FENCE, keys.HOLD, keys.EPOCH, keys.TTL_MOST]
     reply = store.run("hold", own, token, terms.ttl_ms, resource, who)
     if not reply["ok"]:
         return Busy(reply["reason"], reply.get("fence", ""), reply.get("task", ""), reply.get("worker", ""))

@@ -31,6 +31,14 @@ SWITCHES = "koala:switches"
 EFFECTS = "koala:effects"
 PROFILES = "koala:profiles"
 LEADER = "koala:leader"
+STARTS = "koala:starts"
+RESTORED = "koala:restored"
+TTL_MOST = "koala:ttl-most"
+COUNTED = "koala:counted"
+TRIED = "koala:tried"
+SCHEDULES = "koala:schedules"
+SCHEDULES_DUE = "koala:schedules:due"
+SCHEDULES_COUNTS = "koala:schedules:counts"
 
 
 def task(id: str) -> str:
@@ -111,6 +119,21 @@ def resource(task_id: str, profile: str) -> str:
 def lease(resource: str) -> str:
     """One lease, a hash."""
     return "koala:lease:" + resource
+
+
+def counts(image: str) -> str:
+    """What one image has done, a hash of counters. `COUNTED` has all such keys, by when they were last raised."""
+    return "koala:counts:" + image
+
+
+def schedule(name: str) -> str:
+    """A schedule's record, a hash. `SCHEDULES` has all names by status, `SCHEDULES_DUE` those to be looked at, by when."""
+    return "koala:schedule:" + name
+
+
+def schedule_history(name: str) -> str:
+    """What became of its occurrences, a stream."""
+    return "koala:schedule-history:" + name
 
 
 def queue(work_class: str) -> str:

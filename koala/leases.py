@@ -6,10 +6,14 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from koala import keys
+from koala import counts, keys
 from koala.clock import boottime
+from koala.fence import Fence
 from koala.store import Store, to_lua
 from koala.tasks import Task, many
+
+NEVER = Fence(0, 0)
+"""Below every fence that was ever given."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +47,20 @@ class Terms:
 
 
 def acquire(
-    store: Store, task: Task, token: str, terms: Terms, *, slot: str, worker: str, facts: dict[str, Any]
+    store: Store,
+    task: Task,
+    token: str,
+    terms: Terms,
+    *,
+    slot: str,
+    worker: str,
+    facts: dict[str, Any],
+    seen: Fence = NEVER,
 ) -> Lease | str:
     """Take the lease for one attempt, atomically; the reason of the refusal otherwise.
 
-    Reasons: status, held, paused, epoch, hold. The same token again gives the same lease. `facts` (machine, boot, pid)
-    are kept with the attempt.
+    Reasons: status, held, paused, epoch, hold, went_back: the store has given lower fences only than `seen`. The same
+    token again gives the same lease. `facts` (machine, boot, pid) are kept with the attempt.
     """
     asked_at = boottime()
     own = [
@@ -58,6 +70,7 @@ def acquire(
         keys.FENCE,
         keys.SWITCHES,
         keys.HOLD,
+        keys.TTL_MOST,
     ]
     reply = store.run(
         "acquire",
@@ -69,6 +82,7 @@ def acquire(
         slot,
         worker,
         to_lua(facts),
+        *seen,
     )
     if not reply["ok"]:
         return str(reply["reason"])
@@ -85,13 +99,17 @@ def renew(store: Store, lease: Lease, terms: Terms) -> Lease | None:
     return Lease(lease.fence, lease.resource, reply["expires_ms"], terms.trust(asked_at))
 
 
-def release(store: Store, task: Task, fence: str, outcome: str, details: dict[str, Any]) -> str | None:
+def release(
+    store: Store, task: Task, fence: str, outcome: str, details: dict[str, Any], image: str = counts.DEV
+) -> str | None:
     """End an attempt: lease and task in one step. Its task's status; None when the lease had ended before.
 
-    outcome: done, failed, crashed, parked, snoozed, review (`details` then has the question), cancelled. The same fence
-    again answers the same.
+    outcome: done, failed, crashed, parked, snoozed, review (`details` then has the question), cancelled. `crash` in
+    `details` is what died, a `counts.Crash`. The same fence again answers the same, and is not counted again.
     """
-    own = [keys.lease(task.resource), keys.LEASES, keys.attempts(task.id)]
+    own = [keys.lease(task.resource), keys.LEASES, keys.attempts(task.id), *counts.own_keys(image)]
+    kind = details.get("crash") or (counts.OTHER if outcome == "crashed" else None)
+    details = {**details, "crash": kind and counts.crash(kind)}
     reply = store.run(
         "release",
         [*task.block, *own],
@@ -128,17 +146,26 @@ def held(store: Store) -> dict[str, dict[str, str]]:
     return {resource: record for resource, record in zip(resources, pipe.execute(), strict=True) if record}
 
 
-def rescue(store: Store, *, counts: bool = True) -> list[tuple[str, str]]:
+def _lost(store: Store, running: list[Task]) -> list[tuple[Task, str]]:
+    """Each task with the image that ran its attempt."""
+    pipe = store.client.pipeline(transaction=False)
+    for task in running:
+        pipe.hget(keys.attempts(task.id), task.fence)
+    facts = [json.loads(text or "{}") for text in pipe.execute()]
+    return [(task, str(fact.get("image") or counts.DEV)) for task, fact in zip(running, facts, strict=True)]
+
+
+def rescue(store: Store, *, crashed: bool = True) -> list[tuple[str, str]]:
     """Put every running task without an unexpired lease back; returns (task id, its new status) of each.
 
-    `counts` False when the store itself was away, which is nobody's crash.
+    `crashed` False when the store itself was away, which is nobody's crash.
     """
     running = [str(id_) for id_ in store.client.zrange(keys.index("running"), 0, -1)]
     current = {record["task"] for record in held(store).values()}
     rescued = []
-    for task in many(store, [id_ for id_ in running if id_ not in current]):
-        own = [keys.lease(task.resource), keys.LEASES, keys.attempts(task.id)]
-        reply = store.run("rescue", [*task.block, *own], task.id, task.resource, "1" if counts else "")
+    for task, image in _lost(store, list(many(store, [id_ for id_ in running if id_ not in current]))):
+        own = [keys.lease(task.resource), keys.LEASES, keys.attempts(task.id), *counts.own_keys(image)]
+        reply = store.run("rescue", [*task.block, *own], task.id, task.resource, "1" if crashed else "", task.fence)
         if reply["ok"]:
             rescued.append((task.id, str(reply["status"])))
     return rescued

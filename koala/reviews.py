@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from koala import keys, tasks
+from koala import counts, keys, tasks
 from koala.errors import NotFound, Refused
 from koala.store import Store
 
@@ -108,7 +108,7 @@ def answer(
     task = tasks.get(store, question.task)
     reply = store.run(
         "answer",
-        [*task.block, keys.effect(question.operation)],
+        [*task.block, keys.effect(question.operation), *counts.own_keys(counts.NOBODY)],
         task.id,
         question.id,
         question.try_ if try_ is None else try_,

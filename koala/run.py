@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from koala import ledger, names
 from koala.effect import Effect, Operation, Terms
-from koala.errors import KoalaError
+from koala.errors import InvalidName, KoalaError, told
 from koala.ports import Browser, Parent
 from koala.redaction import redact, veil
 from koala.secret import Secret, mounted
@@ -85,7 +85,7 @@ class Run:
         try:
             text = to_json(await self._within(limit, name, do), f"the result of step {name}")
         except Exception as error:
-            await self._parent.call("step_failed", name=name, error=redact(f"{type(error).__name__}: {error}")[:300])
+            await self._parent.call("step_failed", name=name, error=redact(told(error))[:300])
             raise
         await self._browser.barrier()
         await self._parent.call("checkpoint", name=name, value=text)
@@ -123,6 +123,8 @@ class Run:
         `describe`, has a person approve exactly that description first. Without `confirm` an unknown outcome goes to
         a person.
         """
+        if name.startswith("ask."):
+            raise InvalidName(f"effect name {name!r} is not allowed: `ask.` begins the names of questions")
         key = key or self._facts.task_id
         operation = ledger.operation(self._facts.workflow, names.check("effect", name), veil(key))
         description = ledger.canonical(describe)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -42,12 +43,17 @@ class Secret:
 
 
 def read(path: Path) -> str:
-    """A secret file's value. Raises SettingsError when it is missing, empty, open to others or ends in a newline."""
+    """A secret file's value.
+
+    Raises SettingsError when it is missing, somebody else's, empty, open to others or ends in a newline.
+    """
     try:
         mode = path.stat().st_mode
         value = path.read_text("utf-8")
     except FileNotFoundError:
         raise SettingsError(f"the secret {path} is missing: create it with mode 0400") from None
+    except PermissionError:
+        raise SettingsError(f"the secret {path} is not ours to read: {_give_to_us(path)}") from None
     except UnicodeDecodeError:
         raise SettingsError(f"the secret {path} is not text in UTF-8: write it again") from None
     except OSError as error:
@@ -59,6 +65,15 @@ def read(path: Path) -> str:
     if value.endswith("\n"):
         raise SettingsError(f"the secret {path} ends in a newline: write it with printf '%s'")
     return value
+
+
+def _give_to_us(path: Path) -> str:
+    """Nothing but the owner's number counts, in a container too: names of users may differ inside and outside."""
+    try:
+        owner = f"it belongs to uid {path.stat().st_uid}"
+    except OSError:
+        owner = "its directory is closed to us"
+    return f"{owner}, and we are uid {os.geteuid()}. Make it belong to uid {os.geteuid()}, mode 0400"
 
 
 def mounted(directory: Path | None, name: str) -> Secret:

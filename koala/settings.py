@@ -20,7 +20,7 @@ IN_DIRECTORY = ("redis_password",)
 """The settings that are looked for in the secrets directory too, by their name."""
 
 
-OTHERS = frozenset({"KOALA_PYTHON", "KOALA_FAULTS_DIR", "KOALA_LOGIN_UNSEEN"})
+OTHERS = frozenset({"KOALA_PYTHON", "KOALA_STOPPED_EXIT", "KOALA_FAULTS_DIR", "KOALA_LOGIN_UNSEEN"})
 """Variables of ours that are no settings."""
 
 
@@ -31,6 +31,8 @@ class Settings(BaseSettings):
 
     redis_url: str = "redis://127.0.0.1:6379/0"
     """Where the store is: `redis://host:port/db` or `unix:///path`."""
+    redis_user: str = ""
+    """Whom the store knows us as: a user of its access list. Empty: its default user."""
     redis_password: SecretStr | None = None
     """The store's password; better `KOALA_REDIS_PASSWORD_FILE`, or a file `redis_password` in the secrets directory."""
     data: Path = Path("/var/lib/koala")
@@ -42,6 +44,20 @@ class Settings(BaseSettings):
 
     slots: int = Field(2, ge=1, le=64)
     """Attempts that a worker runs at a time: its browser concurrency."""
+    slot_bytes: int = Field(700 * 1024 * 1024, ge=0)
+    """Memory that a slot may need: its two processes, the driver and a browser. `python -m bench.memory` saw about 370
+    MiB with the pages of the demo shop; the rest is for heavier ones."""
+    worker_bytes: int = Field(128 * 1024 * 1024, ge=0)
+    """Memory that the worker itself needs: 45 MiB were seen. A worker whose slots do not fit the container's limit
+    together with it is refused at start, with the sum."""
+    slot_silent_s: float = Field(30.0, gt=0)
+    """How long a slot may give no sign of life before it is killed with all below it; never shorter than a lease."""
+    store_wait_s: float = Field(0.0, ge=0)
+    """How long a start waits for a store that does not answer. 0: it ends at once, and is started again by others."""
+    starts: Path | None = None
+    """The directory in which each start and its end are written down, before anything else. Empty: nowhere."""
+    health: Path | None = None
+    """The file that is touched while the program is well: `python -m worker health` reads it. Empty: none."""
     lease_ttl_s: float = Field(15.0, ge=2, le=300)
     """How long a lease lasts without renewal: what a killed worker's task waits at most."""
     trust_margin_s: float = Field(2.0, ge=0.3)
@@ -55,7 +71,9 @@ class Settings(BaseSettings):
     drain_soft_s: float = Field(60.0, gt=0)
     """How long a drain waits for an attempt before it parks it; never between `sent` and its settlement."""
     old_holder_wait_s: float = Field(2.0, gt=0)
-    """How soon a task is tried again that waits for an old holder of its profile or effect."""
+    """How soon a task is tried again that waits for an old holder of its profile or effect; it doubles."""
+    old_holder_wait_most_s: float = Field(60.0, gt=0)
+    """The longest such pause."""
     child_attempts: int = Field(50, ge=1)
     """Attempts after which a child and its browser are recycled."""
     child_age_s: float = Field(3600.0, gt=0)
@@ -89,6 +107,21 @@ class Settings(BaseSettings):
     """Chromium's own sandbox. Running as root needs an explicit `KOALA_BROWSER_SANDBOX=0`."""
     headed: bool = False
     """Show the browsers; needs a display."""
+    proxy: str = ""
+    """The only way out for pages and for workflows' own HTTP, to loopback addresses too: `http://host:port`. Empty:
+    none, they go out directly."""
+    launch_check: bool = True
+    """Start each browser once before a worker takes work, and again when browsers die under tasks. A worker whose
+    browser does not come up ends, with the reason."""
+    trial: bool = False
+    """Each slot of this worker first runs one canary (`koala.canary`), and only then takes other work."""
+
+    image: str = Field("dev", pattern="^[A-Za-z0-9_][A-Za-z0-9_.:/@-]{0,127}$")
+    """The release that this program is of, as a tag: attempts and crashes are counted by it."""
+    metrics_port: int = Field(0, ge=0, le=65535)
+    """Where `/metrics` is answered. 0: nowhere. A port that is taken is logged, and the program goes on without."""
+    metrics_host: str = "127.0.0.1"
+    """The address on which it is: in a container `0.0.0.0`."""
 
     log_format: str = Field("json", pattern="^(json|text)$")
     """`json` or `text`."""
@@ -98,15 +131,29 @@ class Settings(BaseSettings):
     faults: str = ""
     """Fault points for tests, `point:action` separated by commas. Empty in production."""
 
-    @field_validator("redis_password", "chromium", "headless_shell", "secrets_dir", mode="before")
+    @field_validator("redis_password", "chromium", "headless_shell", "secrets_dir", "starts", "health", mode="before")
     @classmethod
     def _not_empty(cls, value: Any) -> Any:
         return value or None
 
-    @field_validator("data", "secrets_dir", "chromium", "headless_shell")
+    @field_validator("data", "secrets_dir", "chromium", "headless_shell", "starts", "health")
     @classmethod
     def _from_the_root(cls, value: Path | None) -> Path | None:
         return value and value.absolute()  # it is used in addresses, and by programs that start elsewhere
+
+    @field_validator("proxy")
+    @classmethod
+    def _a_proxy(cls, value: str) -> str:
+        try:
+            parts = urlsplit(value)
+            fits = parts.scheme == "http" and parts.hostname and parts.port and not parts.path.strip("/")
+        except ValueError:
+            fits = False
+        if value and not fits:
+            raise ValueError("not a proxy: give http://host:port")
+        if "@" in value:  # it would show in process lists
+            raise ValueError("has a user or a password in it: use a proxy that asks for none")
+        return value
 
     @field_validator("redis_url")
     @classmethod
@@ -129,6 +176,11 @@ class Settings(BaseSettings):
     def renew_s(self) -> float:
         """How often a lease is renewed: well within a third of its life."""
         return self.lease_ttl_s / 4
+
+    @property
+    def hung_after_s(self) -> float:
+        """A slot that was silent for so long has lost its lease too: killing it costs no attempt more."""
+        return max(self.slot_silent_s, self.lease_ttl_s)
 
     @property
     def modules(self) -> list[str]:

@@ -21,6 +21,11 @@ def leave(store: Store, slot: str, work_class: str) -> None:
     store.run("slot", [keys.slot(slot), keys.SLOTS, keys.work_class(work_class)], slot, 0, "{}", "[]")
 
 
+def forget_class(store: Store, work_class: str) -> None:
+    """Remove a class of work that nobody is in any more."""
+    store.client.delete(keys.work_class(work_class))
+
+
 def alive(store: Store) -> list[dict[str, str]]:
     """The last heartbeat of every slot that lives."""
     seconds, micros = store.client.time()
@@ -30,6 +35,14 @@ def alive(store: Store) -> list[dict[str, str]]:
     for name in names:
         pipe.hgetall(keys.slot(name))
     return [record for record in pipe.execute() if record]
+
+
+def workers(store: Store) -> set[str]:
+    """The workers that have a slot, or had one that did not leave in order within the last day."""
+    pipe = store.client.pipeline(transaction=False)
+    for name in store.client.zrange(keys.SLOTS, 0, -1):
+        pipe.hget(keys.slot(str(name)), "worker")
+    return {str(worker) for worker in pipe.execute() if worker}
 
 
 def known_kinds(store: Store, live: list[dict[str, str]]) -> set[str]:

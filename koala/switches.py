@@ -11,6 +11,7 @@ from koala.errors import Refused
 from koala.store import Store
 
 POOL = "pool"
+WORKER = "worker:"
 
 
 def name(kind: str, of: str = "") -> str:
@@ -41,6 +42,19 @@ def turn_on(store: Store, switch: str, by: str, why: str = "") -> bool:
 def turn_off(store: Store, switch: str) -> bool:
     """Resume; False when it was off."""
     return bool(store.client.hdel(keys.SWITCHES, switch))
+
+
+def forget_workers(store: Store, known: set[str], before_ms: int) -> int:
+    """Turn off the drains of workers that are not `known` any more, turned on before; how many.
+
+    A worker's name is never used again. One that leaves nothing behind is forgotten, so is one that died a day ago.
+    """
+    switches = [
+        name
+        for name, switch in all_on(store).items()
+        if name.startswith(WORKER) and name.removeprefix(WORKER) not in known and switch.since_ms < before_ms
+    ]
+    return int(store.client.hdel(keys.SWITCHES, *switches)) if switches else 0
 
 
 def all_on(store: Store) -> dict[str, Switch]:

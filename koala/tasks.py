@@ -11,6 +11,7 @@ from typing import Any
 
 from koala import keys, names
 from koala.clock import wall_ms
+from koala.counts import NOBODY, own_keys
 from koala.errors import NotFound, PayloadTooLarge, Refused
 from koala.store import Store, to_lua
 
@@ -137,12 +138,8 @@ class Accepted:
     existing: bool
 
 
-def submit(store: Store, given: Submission, *, payload_bytes: int = 256 * 1024, dedupe_days: float = 400) -> Accepted:
-    """Make a task durable. Atomic; the same `id` or `dedupe` again makes none.
-
-    Raises PayloadTooLarge, Refused, InvalidName and StoreAway. After StoreAway the task may be there: submit again with
-    the same id.
-    """
+def fields(given: Submission, payload_bytes: int = 256 * 1024) -> dict[str, str]:
+    """A new task's record, as scripts that make one take it. Raises PayloadTooLarge or Refused."""
     args = json.dumps(given.args, separators=(",", ":"), ensure_ascii=False)
     size = len(args.encode(errors="replace"))
     if size > payload_bytes:
@@ -153,19 +150,28 @@ def submit(store: Store, given: Submission, *, payload_bytes: int = 256 * 1024, 
         raise Refused(f"priority {given.priority} is not between -9 and 9")
     if len(given.dedupe) > 200:
         raise Refused(f"the dedupe key has {len(given.dedupe)} characters, at most 200 are kept: use a hash")
-    id_ = names.check("task", given.id) if given.id else new_id()
-    lane = keys.lane_id(given.workflow, given.version, given.profile)
-    record = {
+    return {
         "workflow": given.workflow,
         "version": str(given.version),
         "profile": given.profile,
         "args": args,
-        "lane": lane,
+        "lane": keys.lane_id(given.workflow, given.version, given.profile),
         "priority": str(given.priority),
         "max_attempts": str(given.max_attempts),
         "dedupe": given.dedupe,
         "reason": "",
     }
+
+
+def submit(store: Store, given: Submission, *, payload_bytes: int = 256 * 1024, dedupe_days: float = 400) -> Accepted:
+    """Make a task durable. Atomic; the same `id` or `dedupe` again makes none.
+
+    Raises PayloadTooLarge, Refused, InvalidName and StoreAway. After StoreAway the task may be there: submit again with
+    the same id.
+    """
+    record = fields(given, payload_bytes)
+    id_ = names.check("task", given.id) if given.id else new_id()
+    lane = record["lane"]
     last = keys.dedupe(given.dedupe) if given.dedupe else keys.task(id_)
     reply = store.run(
         "submit",
@@ -183,7 +189,7 @@ def submit(store: Store, given: Submission, *, payload_bytes: int = 256 * 1024, 
 def cancel(store: Store, task_id: str, who: str, why: str = "") -> bool:
     """End a task; whether it ended at once. If not, it ends at its next step, or when its effect is settled."""
     task = get(store, task_id)
-    reply = store.run("cancel", task.block, task.id, who, why)
+    reply = store.run("cancel", [*task.block, *own_keys(NOBODY)], task.id, who, why)
     if not reply["ok"]:
         raise Refused(f"task {task_id} has ended already ({reply.get('status')})")
     return not reply["waits"]
@@ -236,7 +242,8 @@ def promote(store: Store, limit: int = 200) -> int:
 def expire(store: Store, limit: int = 200) -> int:
     """End tasks past their deadline, or mark them to end; returns how many."""
     due = [str(id_) for id_ in store.client.zrangebyscore(keys.DEADLINES, "-inf", now_ms(store), start=0, num=limit)]
-    return sum(store.run("expire", task.block, task.id)["ok"] for task in many(store, due))
+    own = own_keys(NOBODY)
+    return sum(store.run("expire", [*task.block, *own], task.id)["ok"] for task in many(store, due))
 
 
 def unhand(store: Store, task: Task, why: str) -> bool:

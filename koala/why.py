@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from koala import keys, leases, slots, switches, tasks
 from koala.clock import show
@@ -12,6 +13,9 @@ from koala.span import span
 from koala.store import Store
 from koala.switches import Switch
 from koala.tasks import Task
+
+RESTORING_MS = 10**12
+"""A hold that long has no end yet."""
 
 
 class Reason(StrEnum):
@@ -56,15 +60,21 @@ class Facts:
     hold_ms: int = 0
     """Until when no lease is given after a restore."""
 
+    @cached_property
+    def _able(self) -> dict[str, list[dict[str, str]]]:
+        return {}
+
     def able(self, kind: str) -> list[dict[str, str]]:
         """The live slots that can run a kind."""
-        return [slot for slot in self.slots if kind in self.runs[slot["class"]]]
+        if kind not in self._able:
+            self._able[kind] = [slot for slot in self.slots if kind in self.runs[slot["class"]]]
+        return self._able[kind]
 
     def drains(self, slot: dict[str, str]) -> bool:
         """Whether a slot's worker takes no more work for good."""
         return slot.get("draining") == "1" or f"worker:{slot.get('worker', '')}" in self.switches
 
-    @property
+    @cached_property
     def busy(self) -> set[str]:
         """The slots that hold a lease."""
         return {lease.get("slot", "") for lease in self.leases.values()}
@@ -164,6 +174,8 @@ def _profile(task: Task, facts: Facts) -> tuple[Reason, str] | None:
 
 
 def _capacity(task: Task, facts: Facts) -> tuple[Reason, str]:
+    if facts.hold_ms > facts.now_ms + RESTORING_MS:
+        return Reason.CAPACITY, "capacity: a restore was begun and not completed: run `koala restore declare`"
     if facts.hold_ms > facts.now_ms:
         return (
             Reason.CAPACITY,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from koala import names
-from koala.errors import InvalidArguments, UnknownWorkflow, WorkflowsError
+from koala.errors import InvalidArguments, UnknownWorkflow, WorkflowsError, told
 from koala.units import minutes
 
 if TYPE_CHECKING:
@@ -161,11 +161,22 @@ class Registry:
         return iter(self._by_kind.values())
 
 
+RESERVED = "koala."
+"""What the names of Koala's own workflows begin with."""
+
+
 def _modules(name: str) -> list[ModuleType]:
     module = importlib.import_module(name)
     below = pkgutil.walk_packages(getattr(module, "__path__", []), f"{name}.")
     wanted = (info.name for info in below if ".tests" not in info.name and ".test_" not in info.name)
     return [module, *map(importlib.import_module, wanted)]
+
+
+def _not_reserved(item: Workflow) -> Workflow:
+    if item.name.startswith(RESERVED):
+        where = item.function.__module__
+        raise WorkflowsError(f"{where} has workflow {item.name}: names that begin with {RESERVED} are Koala's own")
+    return item
 
 
 def load(modules: Iterable[str]) -> Registry:
@@ -177,13 +188,11 @@ def load(modules: Iterable[str]) -> Registry:
         except WorkflowsError:
             raise
         except Exception as error:
-            raise WorkflowsError(
-                f"the workflow module {name!r} cannot be loaded: {type(error).__name__}: {error}"
-            ) from error
+            raise WorkflowsError(f"the workflow module {name!r} cannot be loaded: {told(error)}") from error
         for module in found:
             for item in vars(module).values():
                 if isinstance(item, Workflow):
-                    registry.add(item)
+                    registry.add(_not_reserved(item))
     if not registry.runs:
         raise WorkflowsError("no workflow was found: set KOALA_WORKFLOWS to the modules that declare them")
     return registry

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 
 import redis
 
-from koala import handover, keys, leases, ledger, queue, slots, tasks
-from koala.clock import boottime
+from koala import counts, handover, keys, leases, ledger, queue, slots, starts, switches, tasks
+from koala.clock import boottime, wall_ms
 from koala.logs import log
+from koala.schedules.fire import fire
 from koala.settings import Settings
 from koala.store import Store
 
 BATCH = 200
+STARTS_S = 2.0
 
 
 @dataclass
@@ -26,6 +28,8 @@ class Duty:
     due_at: float = 0.0
     runs: int = 0
     did: int = 0
+    last_ms: int = 0
+    """When it last ran, by wall time; 0 when never."""
 
     def tick(self, now: float) -> None:
         """Run it if it is due; a full batch is followed by the next at once."""
@@ -33,6 +37,7 @@ class Duty:
             return
         did = self.run_once()
         self.runs += 1
+        self.last_ms = wall_ms()
         self.did += did
         self.due_at = now if did >= BATCH else now + self.every_s
 
@@ -48,18 +53,20 @@ class Duties:
     _rq: redis.Redis = field(init=False)
 
     def __post_init__(self) -> None:
-        self._rq = queue.connect(self.settings.redis_url, self.settings.password)
+        self._rq = queue.connect(self.settings.redis_url, self.settings.password, self.settings.redis_user)
 
     def all(self) -> list[Duty]:
         """The duties in the order in which one tick runs them."""
         tick, sweep = self.settings.tick_s, self.settings.sweep_s
         return [
+            Duty("fire", tick, lambda: fire(self.store, BATCH, self.settings.keep_ledger_days)),
             Duty("promote", tick, lambda: tasks.promote(self.store, BATCH)),
             Duty("expire", sweep, lambda: tasks.expire(self.store, BATCH)),
             Duty("rescue", sweep, self.rescue),
             Duty("reconcile", sweep, self.reconcile),
             Duty("hand_over", tick, self.hand_over),
             Duty("clean", 600.0, self.clean),
+            Duty("starts", STARTS_S, self.starts),
         ]
 
     def store_was_away(self) -> None:
@@ -75,7 +82,7 @@ class Duties:
 
     def rescue(self) -> int:
         """Running tasks whose lease ended become ready."""
-        rescued = leases.rescue(self.store, counts=boottime() >= self.away_until)
+        rescued = leases.rescue(self.store, crashed=boottime() >= self.away_until)
         for task_id, status in rescued:
             log().warning("task_rescued", task=task_id, status=status)
         return len(rescued)
@@ -103,9 +110,20 @@ class Duties:
         alive = {handover.Handed(task.id, task.jobs, task.class_).job_id for task in running}
         return sum(len(queue.sweep(self._rq, keys.queue(name), alive.__contains__)) for name in classes)
 
+    def starts(self) -> int:
+        """Copy what the programs wrote of their starts into the store."""
+        return starts.copy(self.store, self.settings.starts) if self.settings.starts else 0
+
     def clean(self) -> int:
-        """Remove what has been kept long enough."""
+        """Remove what has been kept long enough, and the queues of classes that nobody is in any more.
+
+        Counters of images of long ago are added up, drains of workers of long ago turned off.
+        """
+        counts.fold(self.store)
+        queue.tidy(self._rq, {keys.queue(slot["class"]) for slot in slots.alive(self.store)})
         now = tasks.now_ms(self.store)
         day = 86_400_000
+        # A drain is turned on for a live worker, whose slots may be silent for a moment: an hour is no moment.
+        switches.forget_workers(self.store, slots.workers(self.store), now - 3_600_000)
         removed = tasks.forget(self.store, now - int(self.settings.keep_tasks_days * day), BATCH)
         return removed + ledger.forget(self.store, now - int(self.settings.keep_ledger_days * day), BATCH)

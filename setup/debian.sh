@@ -7,6 +7,7 @@ needed=(
     'chromium /usr/lib/chromium/chromium'
     'chromium-headless-shell /usr/lib/chromium/chromium-headless-shell'
     'fonts-liberation /usr/share/fonts/truetype/liberation'
+    'prometheus /usr/bin/promtool'
     'redis-server /usr/bin/redis-server'
 )
 
@@ -44,8 +45,11 @@ install_debian_packages() {
         'Use a Debian 12 or newer machine, or install what they hold at the same paths (setup/debian.sh).'
     [[ $(id -u) == 0 ]] || stop "These Debian packages are missing: ${missing[*]}" \
         "Run once as root:  apt-get update && apt-get install --no-install-recommends ${missing[*]}" \
-        'then repeat this command. (Installed by hand, redis-server starts; Koala does not use that one.)'
+        'then repeat this command. (Installed by hand, redis-server and prometheus start; Koala does not use those.)'
     say "installing from Debian: ${missing[*]}"
     without_services apt_install "${missing[@]}"
-    if [[ " ${missing[*]} " == *' redis-server '* ]]; then keep_off_at_boot redis-server; fi
+    local service
+    for service in redis-server prometheus; do
+        if [[ " ${missing[*]} " == *" $service "* ]]; then keep_off_at_boot "$service"; fi
+    done
 }

@@ -9,7 +9,13 @@ import pytest
 
 HERE = Path(__file__).parent
 
-NEEDS = {"redis": ("redis",), "browser": ("browser",), "chaos": ("chaos", "redis", "browser")}
+NEEDS = {
+    "alerts": ("prometheus",),
+    "redis": ("redis",),
+    "browser": ("browser",),
+    "chaos": ("chaos", "redis", "browser"),
+    "compose": ("compose",),
+}
 """Markers given to every test below a folder of `tests/`; `unit` needs nothing."""
 
 CHROMIUM = Path("/usr/lib/chromium")
@@ -41,6 +47,8 @@ def _folder(path: Path) -> str:
 def _missing(item: pytest.Item) -> Iterator[str]:
     if item.get_closest_marker("redis") and shutil.which("redis-server") is None:
         yield "redis-server"
+    if item.get_closest_marker("prometheus") and shutil.which("promtool") is None:
+        yield "prometheus"
     if item.get_closest_marker("display") and shutil.which("Xvfb") is None:
         yield "Xvfb (apt-get install xvfb)"
     if item.get_closest_marker("browser"):

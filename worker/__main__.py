@@ -4,104 +4,93 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
-import time
+from pathlib import Path
 
-from koala import faults, ledger, logs, settings, slots
+from koala import faults, health, logs, settings, starts
 from koala.errors import KoalaError
 from koala.exits import Exit
-from koala.logs import log
-from koala.settings import Settings
-from koala.store import open_store
-from koala.workflow import load
+from koala.starts import Start
 from worker import commands as people
-from worker import locks, processes, sandbox, slot, supervisor, volume
-from worker.place import Place
-from worker.volume import Volume
-
-LOCKS_KEPT_S = 3600.0
-"""Free lock files of killed workers are removed at a start when they are older."""
-TMP_KEPT_S = 86_400.0
-"""Temporary directories too; longer, for a person who logs a profile in has one that no slot names."""
 
 
-def _slot(config: Settings, given: argparse.Namespace) -> Exit:
-    processes.set_parent_death_signal(given.parent)
-    logs.configure(config.log_format, config.log_level, program="worker", worker=given.worker, slot=given.number)
-    faults.arm(config.faults, os.environ.get("KOALA_FAULTS_DIR", ""))
-    place = Place(
-        settings=config,
-        store=open_store(config.redis_url, config.password),
-        volume=volume.open_volume(config.data),
-        registry=load(config.modules),
-        worker=given.worker,
-        slot=f"{given.worker}-{given.number}",
-    )
+def _worker(start: Start) -> Exit:
+    from worker import serving  # after the start is on record: what breaks an import counts as a failed start
+
+    return serving.serve(start)
+
+
+def _slot(given: argparse.Namespace) -> Exit:
+    from koala.store.opening import opened
+    from koala.workflow import load
+    from worker import processes, slot, volume
+    from worker.place import Place
+    from worker.report import Report
+
+    report = Report(given.report)
+    try:
+        processes.set_parent_death_signal(given.parent)
+        config = settings.load()
+        logs.configure(config.log_format, config.log_level, program="worker", worker=given.worker, slot=given.number)
+        faults.arm(config.faults, os.environ.get("KOALA_FAULTS_DIR", ""))
+        place = Place(
+            settings=config,
+            store=opened(config),
+            volume=volume.open_volume(config.data),
+            registry=load(config.modules),
+            worker=given.worker,
+            slot=f"{given.worker}-{given.number}",
+            report=report,
+        )
+    except KoalaError as error:
+        report.ends(f"[{error.code}] {error}")
+        raise
     return slot.start(place)
 
 
-def _worker(config: Settings) -> Exit:
-    """Check everything that a restart cannot mend, once, before any slot starts."""
-    logs.configure(config.log_format, config.log_level, program="worker")
-    for name in settings.unknown(os.environ):
-        log().warning("unknown_setting", name=name)
-    store = open_store(config.redis_url, config.password)
-    where = volume.open_or_make(config.data)
-    load(config.modules)
-    _browsers(config)
-    removed = locks.sweep(where, ledger.locks_in_use(store), LOCKS_KEPT_S)
-    log().info("locks_swept", removed=len(removed))
-    _sweep_tmp(where, {slot_["id"] for slot_ in slots.alive(store)})
-    store.close()
-    return supervisor.start(config, where)
-
-
-def _browsers(config: Settings) -> None:
-    """A browser that is named must be there, and its sandbox possible; having none is for pools that need none."""
-    from worker.browser import find_browsers  # brings Playwright along, which slots have no use for
-
-    found = find_browsers(config.chromium, config.headless_shell)
-    if not found.full and not found.shell:
-        log().warning("no_browser", do="apt-get install chromium chromium-headless-shell, if a workflow opens pages")
-    else:
-        sandbox.refuse_as_root(config.browser_sandbox)
-
-
-def _sweep_tmp(where: Volume, alive: set[str]) -> None:
-    """Remove what was left by workers that were killed whole; a living one sees to its slots itself."""
-    limit = time.time() - TMP_KEPT_S
-    for folder in where.tmp.iterdir():
-        if folder.name not in alive and folder.stat().st_mtime < limit:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _init(config: Settings) -> Exit:
+def _init() -> Exit:
     """Give a new, empty data directory its mark."""
-    where = volume.create(config.data)
+    from worker import volume
+
+    where = volume.create(settings.load().data)
     print(f"{where.path} is the data volume {where.mark}")
     return Exit.OK
 
 
-def main() -> int:
-    """Run what the arguments ask for."""
+def _health() -> Exit:
+    """How the worker of this container is, by its health file."""
+    path = os.environ.get("KOALA_HEALTH")
+    why = health.look(Path(path) if path else None)
+    print(why or "it is well")
+    return Exit.FAILED if why else Exit.OK
+
+
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m worker", description=__doc__)
     commands = parser.add_subparsers(dest="command")
     one = commands.add_parser("slot", help="one slot; started by the worker itself")
     one.add_argument("--worker", required=True)
     one.add_argument("--number", type=int, required=True)
     one.add_argument("--parent", type=int, required=True)
+    one.add_argument("--report", type=int, help="the descriptor of the pipe to the worker")
     commands.add_parser("init", help="give a new, empty data directory its mark, once")
+    commands.add_parser("health", help="say whether the worker of this container is well; 1 when it is not")
     for name, text in people.NAMES.items():
         commands.add_parser(name, help=text)
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run what the arguments ask for."""
     if sys.argv[1:2] and sys.argv[1] in people.NAMES:
         return people.main(sys.argv[1:])
-    given = parser.parse_args()
+    given = _arguments()
+    if not given.command:
+        return starts.counted("worker", os.environ, _worker)
     try:
-        config = settings.load()
-        if given.command == "init":
-            return _init(config)
-        return _slot(config, given) if given.command == "slot" else _worker(config)
+        if given.command == "slot":
+            return _slot(given)
+        return _init() if given.command == "init" else _health()
     except KoalaError as error:
         print(f"error[{error.code}]: {error}", file=sys.stderr)
         return error.exit

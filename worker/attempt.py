@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,42 +12,28 @@ from typing import Any
 from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from koala import attempt as writing
-from koala import endings
+from koala import endings, images
 from koala.clock import boottime
+from koala.errors import told
 from koala.fence import Fence
 from koala.leases import Lease
 from koala.logs import log
 from koala.store import OUTAGE
 from koala.tasks import Task
 from koala.workflow import Workflow
-from worker import locks
+from worker import launchcheck, locks
 from worker.child import Child, ChildLost
 from worker.deadlines import Deadlines
 from worker.link import Message
+from worker.outcome import NOT_STARTED, UNFIT, broke_the_browser, outcome
 from worker.place import Place
 from worker.requests import Requests, Stale
 from worker.takeover import Takeover
+from worker.tally import Tally
 
 START_S = 20.0
 WAITS = frozenset({"runtime", "drain", "step"})
 """Deadlines that wait while an effect is between its gate and its settlement."""
-POOL_FAULTS = frozenset({"browser_failed", "browser_hung"})
-NOT_HERE = frozenset(
-    [
-        "browser_missing",
-        "profile_newer",
-        "profile_binary",
-        "profile_damaged",
-        "volume",
-        "lock_missing",
-        "lock_damaged",
-    ]
-)
-"""Faults of this machine or profile, which no further attempt mends: the task waits and says why."""
-NOT_HERE_WAIT_S = 30.0
-NOT_STARTED = "browser_not_started"
-"""Nothing of the task has happened then: it costs nothing, and is tried again by whoever has a browser."""
-NOT_STARTED_WAIT_S = 5.0
 AWAY: Message = {
     "outcome": "parked",
     "reason": "the lease was not renewed in time: the store was away, or this machine is too busy",
@@ -66,23 +51,44 @@ class Ended:
     went_back: bool = False
     no_browser: bool = False
     """No browser could be started here."""
+    unfit: bool = False
+    """What ran died, and browsers do not come up here without a task either."""
 
 
 class AttemptRun:
     """One attempt from its lease to its release."""
 
-    def __init__(self, place: Place, task: Task, workflow: Workflow, lease: Lease, draining: asyncio.Event) -> None:
+    def __init__(
+        self,
+        place: Place,
+        task: Task,
+        workflow: Workflow,
+        lease: Lease,
+        draining: asyncio.Event,
+        *,
+        doubtful: bool = False,
+    ) -> None:
+        """`doubtful`: the attempt before this one crashed here too, so that it may be our fault."""
         self._place = place
+        self._suspects = doubtful or task.crashes > 0
         self._workflow = workflow
         self._draining = draining
-        self.attempt = writing.Attempt(place.store, task, lease, place.worker)
+        self.attempt = writing.Attempt(place.store, task, lease, place.worker, place.settings.image)
         self._fence = Fence.parse(lease.fence)
         self._deadlines = Deadlines()
         self._k = locks.child_path(place.volume, self._fence).name
         self._tmp = place.tmp / f"attempt-{lease.fence}"
         takeover = Takeover(place.volume, self.attempt)
+        self._tally = Tally(place.report, workflow.name)
         self._requests = Requests(
-            self.attempt, place.volume, takeover, self._deadlines, self._k, draining.is_set, place.rehearsal
+            self.attempt,
+            place.volume,
+            takeover,
+            self._deadlines,
+            self._k,
+            self._tally,
+            draining.is_set,
+            place.rehearsal,
         )
 
     async def run(self, child: Child) -> Ended:
@@ -90,12 +96,12 @@ class AttemptRun:
         self._tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._deadlines.give("start", "the start of the child's attempt", START_S)
         self._deadlines.give("runtime", "its runtime limit", self._workflow.limits.runtime.total_seconds())
-        child.send({"assign": self._assignment()})
+        child.send({"assign": {**self._assignment(), "roll_back": await asyncio.to_thread(self._rolls_back)}})
         ending = await self._tend(child)
-        broken = ending.get("code", "") in {*POOL_FAULTS, NOT_STARTED}
-        cut = bool(ending.get("kill") or self._requests.unknown or broken or not child.alive)
+        cut = bool(ending.get("kill") or self._requests.unknown or broke_the_browser(ending) or not child.alive)
         if cut:
             await self._cut(child, ending["reason"])
+            ending = await self._blamed(child, ending)
         else:
             child.send({"trust": 0})
         ended = await self._release(ending)
@@ -103,6 +109,14 @@ class AttemptRun:
             await asyncio.to_thread(self._tidy, child.locks if cut else ())
         await asyncio.to_thread(shutil.rmtree, self._tmp, True)
         return ended
+
+    def _rolls_back(self) -> bool:
+        """Whether a newer browser's changes of the profile may be undone: the pool went back to this image."""
+        try:
+            image = self._place.settings.image
+            return bool(self.attempt.task.profile) and images.went_back(self._place.store, image)
+        except OUTAGE:
+            return False
 
     def _assignment(self) -> Message:
         task, volume = self.attempt.task, self._place.volume
@@ -133,7 +147,7 @@ class AttemptRun:
         except ChildLost as error:
             if boottime() >= self.attempt.lease.trusted_until:  # its own watchdog was faster than we are
                 return AWAY
-            return {"outcome": "crashed", "reason": str(error), "kill": True}
+            return {"outcome": "crashed", "reason": str(error), "kill": True, "crash": "child"}
         finally:
             for watcher in watchers:
                 watcher.cancel()
@@ -150,6 +164,8 @@ class AttemptRun:
                     return ending
                 if "started" in message:
                     self._deadlines.clear("start")
+                elif "browser" in message:
+                    self._tally.browser(message["browser"])
                 elif "call" in message:
                     answers.add(asyncio.ensure_future(self._answer(child, message)))
         finally:
@@ -166,7 +182,8 @@ class AttemptRun:
             self._fail({"outcome": "parked", "reason": f"the store was away: {error}", "kill": True})
         except Exception as error:  # noqa: BLE001 - a fault of ours ends this attempt, not the slot
             log().exception("request_failed", call=message["call"])
-            self._fail({"outcome": "crashed", "reason": f"a request of its child failed: {error}", "kill": True})
+            reason = f"a request of its child failed: {told(error)}"
+            self._fail({"outcome": "crashed", "reason": reason, "kill": True, "crash": "worker"})
 
     def _fail(self, ending: Message) -> None:
         if not self._fatal.done():
@@ -198,8 +215,9 @@ class AttemptRun:
 
     async def _keep_deadlines(self) -> Message:
         name, what = await self._deadlines.watch(WAITS, self._requests.acting)
-        outcome = {"drain": "parked", "start": "crashed"}.get(name, "failed")
-        return {"outcome": outcome, "reason": f"{what} passed", "kill": True, "error": f"{what} passed"}
+        ended = {"drain": "parked", "start": "crashed"}.get(name, "failed")
+        passed = f"{what} passed"
+        return {"outcome": ended, "reason": passed, "kill": True, "error": passed, "crash": "child"}
 
     async def _tell_drain(self, child: Child) -> Message:
         await self._draining.wait()
@@ -214,61 +232,59 @@ class AttemptRun:
             return
         await self._persist(self.attempt.gone, f"cut: {reason}"[:300])
 
+    async def _blamed(self, child: Child, ending: Message) -> Message:
+        """The ending, unless this slot is to blame: a task's second crash counts only where browsers do come up.
+
+        What is a task's own fault takes down every browser, but not one that starts without it.
+        """
+        settings = self._place.settings
+        crashed = outcome(ending, settings, 0)[0] == "crashed"
+        if not (crashed and self._suspects and settings.launch_check):
+            return ending
+        renewing = asyncio.ensure_future(self._renew(child))
+        try:
+            fault = (await launchcheck.look(settings)).fault
+        finally:
+            renewing.cancel()
+        return {**ending, "code": UNFIT, "reason": f"browsers do not come up here: {fault}"} if fault else ending
+
     def _tidy(self, of_the_child: Iterable[str]) -> None:
         """Remove the lock files of an attempt that left no effect to be settled; those that are held stay."""
         for name in (self._k, *of_the_child):
             locks.remove_free(self._place.volume, self._place.volume.locks / name)
 
     async def _release(self, ending: Message) -> Ended:
-        outcome, details = self._outcome(ending)
-        went_back = ending.get("code") == "lower_fence"
-        if outcome == "lost":
-            return Ended(outcome, ending["reason"], None)
-        if outcome == "done":
-            outcome, details = await self._not_with_open(outcome, details)
-        status = await self._persist(self._settle, outcome, details)
-        log().info("attempt_ended", task=self.attempt.task.id, fence=self.attempt.fence, outcome=outcome, status=status)
-        no_browser = ending.get("code") == NOT_STARTED
-        return Ended(outcome, details["reason"], status, went_back and status is not None, no_browser)
+        result, details = outcome(ending, self._place.settings, self.attempt.task.attempts)
+        if result == "lost":
+            self._tally.ended(result, details, ending.get("closed", ""))
+            self._tell_ended(result, None)
+            return Ended(result, ending["reason"], None)
+        if result == "done":
+            result, details = await self._not_with_open(result, details)
+        status = await self._persist(self._settle, result, details)
+        self._tally.ended(result if status else "lost", details, ending.get("closed", ""))
+        self._tell_ended(result, status)
+        code = ending.get("code")
+        went_back = code == "lower_fence" and status is not None
+        return Ended(result, details["reason"], status, went_back, code == NOT_STARTED, code == UNFIT)
 
-    def _settle(self, outcome: str, details: dict[str, Any]) -> str | None:
-        status = self.attempt.release(outcome, details)
+    def _settle(self, result: str, details: dict[str, Any]) -> str | None:
+        status = self.attempt.release(result, details)
         if status is None:
             self._tell_refused("release")
         return status
+
+    def _tell_ended(self, result: str, status: str | None) -> None:
+        log().info("attempt_ended", task=self.attempt.task.id, fence=self.attempt.fence, outcome=result, status=status)
 
     def _tell_refused(self, write: str) -> None:
         """The store refused a write because the lease had ended: what a worker that was frozen is told."""
         log().warning("stale_write_refused", write=write, task=self.attempt.task.id, fence=self.attempt.fence)
 
-    def _outcome(self, ending: Message) -> tuple[str, dict[str, Any]]:
-        outcome = ending["outcome"]
-        kept = ("reason", "result", "error", "question", "wait")
-        details: dict[str, Any] = {name: ending[name] for name in kept if name in ending}
-        code = ending.get("code", "")
-        if code in POOL_FAULTS:
-            outcome = "crashed"
-        elif code == NOT_STARTED:
-            outcome, details["delay_ms"] = "parked", int(NOT_STARTED_WAIT_S * 1000)
-        elif code in NOT_HERE or code == "lower_fence":
-            outcome, details["delay_ms"] = "parked", int(NOT_HERE_WAIT_S * 1000)
-        elif ending.get("wait"):
-            details["delay_ms"] = int(self._place.settings.old_holder_wait_s * 1000)
-        elif outcome == "snoozed":
-            details["delay_ms"] = int(max(0.0, ending["delay_s"]) * 1000)
-        elif outcome == "failed":
-            details["backoff_ms"] = self._backoff_ms()
-        return outcome, details
-
-    def _backoff_ms(self) -> int:
-        settings = self._place.settings
-        longest = min(settings.backoff_most_s, settings.backoff_s * 2**self.attempt.task.attempts)
-        return int(longest * random.uniform(0.5, 1.0) * 1000)  # noqa: S311 - spread, not secrecy
-
-    async def _not_with_open(self, outcome: str, details: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    async def _not_with_open(self, result: str, details: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """A task does not end while an effect is open: ask a person when its workflow ended without settling it."""
         asked = endings.unsettled(await self._persist(self.attempt.open_effects) or {})
-        return ("review", asked) if asked else (outcome, details)
+        return ("review", asked) if asked else (result, details)
 
     async def _persist(self, call: Callable[..., Any], *args: Any) -> Any:
         """Repeat an idempotent write while the store is away, as long as it could still matter; None after that."""

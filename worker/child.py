@@ -50,11 +50,11 @@ class Child:
         self._writer: asyncio.StreamWriter
 
     @classmethod
-    async def start(cls, tmp: Path, spare: Collection[Process] = ()) -> Child:
+    async def start(cls, tmp: Path, spare: Collection[Process] = (), *, proxy: str = "") -> Child:
         """Start a child, its TMPDIR below `tmp`, and wait until it has loaded the workflows.
 
         Raises ChildLost with what it said. `spare` are other processes of ours, which its end leaves alone;
-        everything else below us ends with it.
+        everything else below us ends with it. Its HTTP goes through `proxy`, where there is one.
         """
         own = tmp / f"child-{uuid.uuid4().hex[:12]}"
         own.mkdir(mode=0o700, parents=True)
@@ -64,7 +64,7 @@ class Child:
             arguments,
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
-            env=environment.for_child(os.environ, own),
+            env=environment.for_child(os.environ, own, proxy),
             start_new_session=True,
         )
         theirs.close()

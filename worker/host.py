@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from koala import endings, logs, settings, settling
+from koala import canary, endings, logs, settings, settling
 from koala.errors import KoalaError
 from koala.fence import Fence
 from koala.logs import log
@@ -23,9 +23,10 @@ from koala.signals import AskReview, End, Signal
 from koala.workflow import Registry, Workflow, load
 from worker import locks, processes, volume
 from worker.browser import BrowserOptions, Browsers, find_browsers
+from worker.engine import Engine
 from worker.link import Message
 from worker.locks import HeldLock
-from worker.pages import Engine, Pages
+from worker.pages import Pages
 from worker.processes import Process
 from worker.upstream import Upstream, connect
 from worker.volume import Volume
@@ -48,7 +49,8 @@ class Host:
         self._pages: Pages | None = None
 
     def _browser_options(self, tmp: Path) -> BrowserOptions:
-        return BrowserOptions(tmp=tmp, headed=self._config.headed, sandbox=self._config.browser_sandbox)
+        config = self._config
+        return BrowserOptions(tmp=tmp, headed=config.headed, sandbox=config.browser_sandbox, proxy=config.proxy or None)
 
     def _browsers(self) -> Browsers:
         return find_browsers(self._config.chromium, self._config.headless_shell)
@@ -71,7 +73,10 @@ class Host:
         path = locks.create(self._volume, locks.child_path(self._volume, fence))
         lock = locks.take(self._volume, path, "child", fence)
         tmp = Path(given["tmp"])
-        self._pages = Pages(self._engine, given["profile"], fence, self._browser_options(tmp), self)
+        self._pages = Pages(
+            self._engine, given["profile"], fence, self._browser_options(tmp), self, roll_back=given["roll_back"]
+        )
+        self._pages.on_open = lambda result: self._upstream.send({"browser": result})
         self._upstream.send({"started": path.name})
         try:
             ending = await self._run(given, self._pages)
@@ -114,7 +119,7 @@ class Host:
                 return ending
             await self._upstream.call("record", action="tab_died", data={"dead_tabs": dead_tabs + 1})
             await pages.new_tab()
-        return {"outcome": "crashed", "reason": f"{TABS + 1} tabs died under it", "kill": True}
+        return {"outcome": "crashed", "reason": f"{TABS + 1} tabs died under it", "kill": True, "crash": "tab"}
 
     async def _once(self, chosen: Workflow, run: Run, args: Any, pages: Pages, given: Message) -> Message | None:
         """One pass through the workflow: how the attempt ends; None when a tab died and it goes on in a new one."""
@@ -130,6 +135,7 @@ class Host:
         except BaseException as error:
             if _being_ended():
                 raise
+            await pages.look_after(error)
             return self._ending(error, pages, given)
         finally:
             death.cancel()
@@ -139,7 +145,7 @@ class Host:
         if dead == "tab":
             return None
         if dead:
-            return {"outcome": "crashed", "reason": f"its {dead} died", "kill": True}
+            return {"outcome": "crashed", "reason": f"its {dead} died", "kill": True, "crash": dead}
         return _raised(error, given)
 
     def _facts(self, given: Message) -> Facts:
@@ -186,6 +192,7 @@ async def _main(config: Settings, descriptor: int, parent: int) -> None:
     upstream = Upstream(connect(descriptor), watchdog)
     try:
         registry = load(config.modules)
+        registry.add(canary.canary)  # the parent decides when: only a slot on trial is given one
         where = volume.open_volume(config.data)
     except KoalaError as error:
         upstream.send({"fault": str(error), "code": error.code, "exit": int(error.exit)})

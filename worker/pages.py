@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from playwright.async_api import BrowserContext, Page, Route
 from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import TimeoutError as PlaywrightTimeout
 
 from koala.errors import KoalaError
 from koala.fence import Fence
 from koala.signals import End
-from worker import processes, profiles, sandbox
+from worker import processes, profiles
 from worker.browser import (
     BrowserFailed,
     BrowserOptions,
-    Browsers,
-    Driver,
     ProfileBrowser,
-    WarmShell,
     open_profile,
 )
+from worker.browser.tabs import answers, open_tab
+from worker.engine import Engine
 from worker.locks import LockHeld
 from worker.processes import Process
-from worker.volume import Volume
 
 ACT_MOST_MS = 600_000
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
@@ -58,46 +56,6 @@ class Teller(Protocol):
         ...
 
 
-@dataclass
-class Engine:
-    """What a child keeps warm between attempts: the driver, and the browser for work without a profile."""
-
-    volume: Volume
-    browsers: Callable[[], Browsers]
-    options: BrowserOptions
-    tell_lock: Callable[[str], None]
-    """Tells the parent of a lock file of this child's life."""
-    driver: Driver | None = None
-    shell: WarmShell | None = None
-
-    async def ready(self, fence: Fence) -> Driver:
-        """The driver, started at the first need. Raises BrowserMissing, BrowserFailed."""
-        sandbox.refuse_as_root(self.options.sandbox)
-        if self.driver is None:
-            self.driver = await Driver.start(self.volume, fence, tmp=self.options.tmp)
-            self.tell_lock(self.driver.lock.name)
-        return self.driver
-
-    async def warm(self, fence: Fence) -> WarmShell:
-        """The warm browser for contexts."""
-        driver = await self.ready(fence)
-        if self.shell is None:
-            self.shell = WarmShell(driver, self.browsers().for_throw_away(), self.options)
-        return self.shell
-
-    def processes(self) -> list[Process]:
-        """Browser and driver, for the watchdog."""
-        found = [self.shell.process if self.shell else None, self.driver.process if self.driver else None]
-        return [process for process in found if process]
-
-    async def close(self) -> None:
-        """End both, kindly. Only while no effect is open: their lock files go too."""
-        if self.shell:
-            await self.shell.close(settled=True)
-        if self.driver:
-            await self.driver.stop(settled=True)
-
-
 class Pages:
     """Implements what `koala.ports.Browser` promises, for one attempt."""
 
@@ -108,8 +66,11 @@ class Pages:
         fence: Fence,
         options: BrowserOptions,
         tell: Teller,
+        *,
+        roll_back: bool = False,
     ) -> None:
         self._tell = tell
+        self._roll_back = roll_back
         self._engine = engine
         self._name = profile
         self._fence = fence
@@ -122,6 +83,7 @@ class Pages:
         self._opening = asyncio.Lock()
         self._deaths: asyncio.Future[None] | None = None
         self.browser: ProfileBrowser | None = None
+        self.on_open: Callable[[str], None] = lambda result: None  # ok, failed, or held by an old holder
         self.died = asyncio.Event()
         """Set when tab, browser or driver died under the attempt."""
 
@@ -134,7 +96,8 @@ class Pages:
 
     async def _new_page(self) -> Page:
         context = await self._open()
-        page = context.pages[0] if self.browser and context.pages and not self._tab_died else await context.new_page()
+        fresh = not (self.browser and context.pages) or self._tab_died
+        page = await open_tab(context) if fresh else context.pages[0]
         page.on("crash", lambda _: self._crashed())
         return page
 
@@ -146,7 +109,9 @@ class Pages:
         try:
             self._context = await (self._open_profile() if self._name else self._open_context())
         except BrowserFailed as error:
+            self.on_open("failed")
             raise BrowserNotStarted(str(error)) from error
+        self.on_open("ok")
         self._deaths = asyncio.ensure_future(self._notice_death())
         if self._guarded:
             await self._context.route("**/*", self._check)
@@ -177,8 +142,11 @@ class Pages:
         driver = await self._engine.ready(self._fence)
         binary = self._engine.browsers().for_profile()
         try:
-            self.browser = await open_profile(driver, directory, self._fence, binary, self._options)
+            self.browser = await open_profile(
+                driver, directory, self._fence, binary, self._options, roll_back=self._roll_back
+            )
         except LockHeld as error:
+            self.on_open("held")
             raise End("parked", f"old holder alive: {error}", wait="old holder") from None
         found = self.browser.preparation
         await self._tell.opened({name: value for name, value in vars(found).items() if value})
@@ -200,12 +168,22 @@ class Pages:
             return "browser"
         return "tab" if self._tab_died else ""
 
+    async def look_after(self, error: BaseException) -> None:
+        """After a call of Playwright's failed: whether the tab died and nobody was told, so that `failed` knows it.
+
+        Chromium tells nobody of a renderer that is killed just while its page moves to another process: the call
+        under way fails as if the page had thought better of it, and no other is ever answered.
+        """
+        plain = isinstance(error, PlaywrightError) and not isinstance(error, PlaywrightTimeout)
+        if plain and self._page and not self.failed() and not await answers(self._page):
+            self._crashed()
+
     async def new_tab(self) -> None:
         """After a dead tab: the next `page()` opens a new one."""
         dead, self._page, self._tab_died = self._page, None, False
         self.died.clear()
         if dead and self._context:
-            self._page = await self._context.new_page()
+            self._page = await open_tab(self._context)
             self._page.on("crash", lambda _: self._crashed())
             try:
                 async with asyncio.timeout(2):
@@ -294,4 +272,4 @@ async def _send_once(route: Route) -> None:
         await route.abort("connectionreset")
 
 
-__all__ = ["BrowserFailed", "BrowserNotStarted", "BrowserTooLate", "Engine", "Pages", "Teller"]
+__all__ = ["BrowserFailed", "BrowserNotStarted", "BrowserTooLate", "Pages", "Teller"]

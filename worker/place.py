@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from koala.leases import Terms
 from koala.settings import Settings
 from koala.store import Store
 from koala.workflow import Registry
+from worker.report import Report
 from worker.volume import Volume
 
 
@@ -22,6 +23,8 @@ class Place:
     registry: Registry
     worker: str
     slot: str
+    report: Report = field(default_factory=Report)
+    """What is told to the supervisor: beats, counts and durations. By default nobody listens."""
     rehearsal: bool = False
     """No effect is carried out: the gate is closed, and effects are only described."""
 

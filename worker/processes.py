@@ -36,6 +36,7 @@ __all__ = [
     "set_parent_death_signal",
     "this",
     "tree",
+    "zombies",
 ]
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -118,6 +119,13 @@ def _below(pid: int, by_parent: dict[int, list[proc.Stat]]) -> list[Process]:
             below.append(Process(child.pid, child.started))
         below += _below(child.pid, by_parent)
     return below
+
+
+def zombies(pid: int) -> int:
+    """How many dead processes below this one nobody has reaped yet."""
+    every = proc.every()
+    known = {pid, *(process.pid for process in _below(pid, _by_parent(every)))}
+    return sum(process.ended and process.parent in known for process in every)
 
 
 def session_members(session: int, started_after: int = 0) -> list[Process]:

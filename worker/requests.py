@@ -21,6 +21,7 @@ from koala.values import LARGEST
 from worker import processes
 from worker.deadlines import Deadlines
 from worker.takeover import Takeover
+from worker.tally import Tally
 from worker.volume import Volume
 
 Answer = TypeVar("Answer")
@@ -51,6 +52,7 @@ class Requests:
     takeover: Takeover
     deadlines: Deadlines
     lock_k: str
+    tally: Tally
     draining: Callable[[], bool]
     rehearsal: bool = False
     """Effects are only described: the gate is closed."""
@@ -90,11 +92,13 @@ class Requests:
         reply = await self._ask(self.attempt.step, name)
         if reply["ok"] and reply["go"] == "go":
             self.deadlines.give("step", f"the time of step {name}", timeout_s + STEP_GRACE_S, of=name)
+            self.tally.step_began(name)
         return reply
 
     async def on_checkpoint(self, name: str, value: str) -> Reply:
         """Store a step's result."""
         self.deadlines.clear("step", of=name)
+        self.tally.step_ended(name, done=True)
         if len(value.encode()) > LARGEST:
             return {"ok": False, "reason": "too large"}
         return await self._ask(self.attempt.checkpoint, name, value)
@@ -102,10 +106,13 @@ class Requests:
     async def on_step_failed(self, name: str, error: str) -> Reply:
         """A step raised; its workflow may go on without it."""
         self.deadlines.clear("step", of=name)
+        self.tally.step_ended(name, done=False)
         return await self._ask(self.attempt.record, "step_failed", {"step": name, "error": error})
 
     async def on_record(self, action: str, data: dict[str, Any], fields: dict[str, str] | None = None) -> Reply:
         """Write into the timeline; of the record only `progress`."""
+        if action == "tab_died":
+            self.tally.tab_died()
         kept = {key: value for key, value in (fields or {}).items() if key == "progress"}
         return await self._ask(self.attempt.record, action, data, kept)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from koala import leases
+from koala import leases, restore
 from koala.attempt import Attempt
 from koala.clock import boottime
 from koala.errors import KoalaError
@@ -50,6 +50,8 @@ class Takeover:
         return max(0.0, left)
 
     def _not_gone(self, sent: dict[str, Any], own_lock: str) -> str:
+        if sent.get("owner") == "ALL":
+            return self._older_not_gone(int(sent["epoch"]), own_lock)
         if leases.gone_report(self.attempt.store, self.attempt.task.id, sent["fence"]):
             return ""
         if sent.get("machine") != self.volume.machine:
@@ -62,6 +64,30 @@ class Takeover:
             if reason:
                 return reason
         return ""
+
+    def _older_not_gone(self, epoch: int, own_lock: str) -> str:
+        """After a restore nobody knows which attempt acted last: all that began before it have to be gone."""
+        reason = self._no_word(epoch)
+        for name, found in () if reason else locks.still_there(self.volume, epoch):
+            if isinstance(found, locks.Unproved):
+                return found.reason
+            return f"{found.holder or 'its holder'} was there before the restore and still holds {name}"
+        return reason or self._shut_own(own_lock)
+
+    def _no_word(self, epoch: int) -> str:
+        """Other machines of the backup are a person's word, given when the restore was declared."""
+        restored = restore.last(self.attempt.store)
+        if restored is None or restored.epoch != epoch:
+            return f"the store does not know the restore of epoch {epoch}"
+        others = ({restored.machine} | restored.machines) - {self.volume.machine}
+        unsaid = sorted(others if not restored.word else others - restored.machines)
+        return f"attempts of before the restore ran on machine {unsaid[0][:8]}, not reported gone" if unsaid else ""
+
+    def _shut_own(self, own_lock: str) -> str:
+        """The profile's lock: our browser holds it, or our fence is written into it."""
+        profile = self.attempt.task.profile
+        path = locks.profile_path(self.volume, profile) if profile else None
+        return "" if path is None or path.name == own_lock or not path.exists() else self._shut(path)
 
     def _still_held(self, role: str, name: str) -> str:
         path = self.volume.locks / name

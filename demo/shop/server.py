@@ -16,7 +16,7 @@ from demo.shop.book import OrderBook
 
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 20.0
-STOP_S = 5.0
+STOP_S = 20.0
 
 
 class ShopProcess:
@@ -25,6 +25,9 @@ class ShopProcess:
     The port stays the same over restarts. The shop ends with this process, however this process ends.
     Its complaints are in `shop.log` in the directory.
     """
+
+    host = "127.0.0.1"
+    """Where it is reached from here."""
 
     def __init__(self, directory: Path, *, users: dict[str, str] | None = None, port: int = 0) -> None:
         self.directory = directory
@@ -43,7 +46,7 @@ class ShopProcess:
     @property
     def url(self) -> str:
         """Where the shop is, without a slash at the end."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     @property
     def pid(self) -> int:
@@ -145,7 +148,7 @@ class ShopProcess:
         return int(port_file.read_text())
 
     def _ask(self, method: str, path: str, body: object = None) -> dict[str, Any]:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = HTTPConnection(self.host, self.port, timeout=10)
         try:
             connection.request(method, path, None if body is None else json.dumps(body))
             answer = connection.getresponse()

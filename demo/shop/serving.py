@@ -68,11 +68,11 @@ class Server(uvicorn.Server):
             self.handle_exit(signal.SIGTERM, None)
 
 
-def listen(port: int) -> socket.socket:
+def listen(port: int, host: str = HOST) -> socket.socket:
     """A socket bound to the port, or to a free one when it is 0. OSError when the port is taken."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind((HOST, port))
+    listener.bind((host, port))
     return listener
 
 

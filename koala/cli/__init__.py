@@ -15,12 +15,16 @@ from koala.cli import (
     drain,
     exits,
     failure,
+    image,
     laptop,
     profile,
+    restore,
     review,
+    schedule,
     status,
     submit,
     switch,
+    systemd,
     tasks,
     workers,
 )
@@ -65,7 +69,15 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": laptop.doctor,
     "exits": exits.exits,
 }
-_GROUPS = {"review": review.app, "attempt": attempt.app, "profile": profile.app}
+_GROUPS = {
+    "schedule": schedule.app,
+    "systemd": systemd.app,
+    "review": review.app,
+    "attempt": attempt.app,
+    "profile": profile.app,
+    "image": image.app,
+    "restore": restore.app,
+}
 
 for _name, _command in _COMMANDS.items():
     app.command(_name, rich_help_panel=panel(_name))(_command)

@@ -9,7 +9,7 @@ import redis
 import typer
 
 from koala.cli.output import say
-from koala.errors import KoalaError
+from koala.errors import KoalaError, told
 from koala.exits import Exit
 
 INTERRUPTED = 130
@@ -27,7 +27,7 @@ def describe(error: BaseException) -> tuple[str, str, int]:
         return "store", f"the store refused this: {error}", Exit.FAILED
     if isinstance(error, typer.TyperException):
         return "usage", _usage(error), error.exit_code
-    text = f"{type(error).__name__}: {error}; this is a fault of Koala, `koala --debug …` shows where"
+    text = f"{told(error)}; this is a fault of Koala, `koala --debug …` shows where"
     return "unexpected", text, Exit.FAILED
 
 

@@ -11,11 +11,11 @@ from koala.cli.failure import guarded
 TASKS, PEOPLE, POOL, PROFILES, LAPTOP = "Tasks", "People", "Pool", "Profiles", "This machine"
 
 PANELS = {
-    TASKS: ("submit", "tasks", "task", "cancel", "retry"),
+    TASKS: ("submit", "tasks", "task", "cancel", "retry", "schedule"),
     PEOPLE: ("review", "attempt"),
-    POOL: ("status", "workers", "pause", "resume", "drain"),
+    POOL: ("status", "workers", "pause", "resume", "drain", "image", "restore"),
     PROFILES: ("profile",),
-    LAPTOP: ("run", "doctor", "exits"),
+    LAPTOP: ("run", "doctor", "systemd", "exits"),
 }
 """All commands, as the help shows them."""
 

@@ -26,7 +26,7 @@ def session() -> Iterator[Session]:
     """Open the store of the settings. Raises SettingsError, StoreAway, StoreUnsafe or StoreNewer."""
     config = configured()
     try:
-        store = open_store(config.redis_url, config.password)
+        store = open_store(config.redis_url, config.password, config.redis_user)
     except ValueError as error:
         raise SettingsError(f"KOALA_REDIS_URL is wrong: {error}") from None
     try:

@@ -11,17 +11,20 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from koala import keys, reviews, tasks, timeline, why
+from koala import counts, keys, reviews, starts, tasks, timeline, why
 from koala.cli import options
 from koala.cli.output import STATUS_STYLES, Row, listing, show
 from koala.cli.session import Session, session
+from koala.cli.starts import failing
 from koala.cli.story import sentence
 from koala.cli.switch import described
 from koala.cli.text import brief, foreign, visible
 from koala.cli.times import ago
 from koala.cli.workers import Seat, seats
+from koala.counts import Counts
 from koala.redaction import address
 from koala.reviews import Question
+from koala.starts import Tally
 from koala.store import SCHEMA
 from koala.switches import Switch
 from koala.tasks import Task
@@ -47,6 +50,9 @@ class Sight:
     running: list[Task]
     last: dict[str, str]
     questions: list[Question]
+    starts: dict[str, Tally]
+    by_image: dict[str, Counts]
+    """What each release has done, the latest last."""
 
     @property
     def seats(self) -> list[Seat]:
@@ -83,6 +89,8 @@ class Sight:
             "switches": [vars(item) for item in self.switches],
             "reviews": [question.id for question in self.questions],
             "scheduler": self.facts.leader or None,
+            "starts": {program: tally.public() for program, tally in self.starts.items()},
+            "counts": {image: found.public() for image, found in self.by_image.items()},
         }
 
 
@@ -105,6 +113,8 @@ def gather(now: Session) -> Sight:
         running=running,
         last={task.id: _last(now, task) for task in running},
         questions=reviews.open_questions(store),
+        starts=starts.seen(store),
+        by_image=counts.by_image(store),
     )
 
 
@@ -144,6 +154,8 @@ def _card(seen: Sight) -> RenderableType:
     for item in seen.switches:
         rows.add_row("switch", foreign(described(item, seen.facts.now_ms), "yellow"))
     rows.add_row("scheduler", _scheduler(seen))
+    for text in failing(seen.starts, seen.facts.now_ms):
+        rows.add_row("starts", text)
     rows.add_row("store", Text(f"durable: Redis {visible(seen.redis)} at {visible(seen.address)}"))
     return Group(rows, *([Text(), _running(seen)] if seen.running else []))
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from koala import client, tasks
+from koala import canary, client, tasks
 from koala.cli.arguments import gather
 from koala.cli.options import Json
 from koala.cli.output import data, out, say
@@ -62,7 +62,7 @@ def submit(
     if timeout and not wait_:
         raise InvalidArguments("--timeout goes with --wait")
     config = configured()
-    registry = _workflows(config)
+    registry = workflows(config)
     chosen = registry.newest(workflow)
     starts, ends = _times(at, deadline)
     given = client.prepare(
@@ -78,21 +78,19 @@ def submit(
         raise typer.Exit(_watch(now, accepted, timeout, as_json=as_json))
 
 
-def _workflows(config: Settings) -> Registry:
-    """The workflows, also those in the working directory, as `python -m worker` finds them."""
+def workflows(config: Settings) -> Registry:
+    """The workflows, also those in the working directory, as `python -m worker` finds them; and the canary."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
-    return load(config.modules)
+    found = load(config.modules)
+    found.add(canary.canary)
+    return found
 
 
 def _times(at: str, deadline: str) -> tuple[datetime | None, datetime | None]:
     starts = moment("--at", at) if at else None
-    ends = moment_or_span("--deadline", deadline) if deadline else None
-    now = datetime.now().astimezone()
-    if ends and ends <= max(starts or now, now):
-        raise InvalidArguments(f"--deadline {named(ends)} is not after its start: it would expire unstarted")
-    return starts, ends
+    return starts, moment_or_span("--deadline", deadline) if deadline else None
 
 
 def _accept(now: Session, given: Submission) -> Accepted:

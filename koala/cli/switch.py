@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from koala import keys, names, slots, switches, tasks
+from koala import images, keys, names, slots, switches, tasks
 from koala.cli import options
 from koala.cli.output import answer, say
 from koala.cli.session import session
@@ -79,7 +79,7 @@ def _chosen(**given: str) -> str:
 
 
 def _pauses(on: dict[str, Switch]) -> list[str]:
-    return sorted(name for name in on if not name.startswith("worker:"))
+    return sorted(name for name in on if not name.startswith(("worker:", *images.KINDS)))
 
 
 def _doubts(store: Store, workflow: str, profile: str) -> list[str]:
@@ -95,11 +95,16 @@ def _doubts(store: Store, workflow: str, profile: str) -> list[str]:
 
 def spoken(name: str) -> str:
     """A switch's name in words."""
-    return "the pool" if name == POOL else name.replace(":", " ", 1)
+    words = {"trial": "image", "back": "image"}
+    kind, colon, of = name.partition(":")
+    return "the pool" if name == POOL else f"{words.get(kind, kind)} {of}" if colon else name
+
+
+_VERBS = {"worker": "drains", "trial": "is on trial", "back": "is gone back to"}
 
 
 def described(switch: Switch, now_ms: int) -> str:
     """A switch that is on, in words."""
-    verb = "drains" if switch.name.startswith("worker:") else "is paused"
+    verb = _VERBS.get(switch.name.partition(":")[0], "is paused")
     note = f": {switch.why}" if switch.why else ""
     return f"{spoken(switch.name)} {verb}, by {switch.by} {ago(switch.since_ms, now_ms)} ago{note}"

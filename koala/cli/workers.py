@@ -17,8 +17,16 @@ from koala.cli.text import foreign
 from koala.cli.times import ago
 from koala.why import Facts
 
-STATES = {"busy": "bold green", "idle": "", "draining": "yellow", "starting": "cyan"}
-"""What a slot does: runs a task, waits for one, takes no more, takes none yet."""
+STATES = {
+    "busy": "bold green",
+    "idle": "",
+    "draining": "yellow",
+    "on trial": "cyan",
+    "resting": "red",
+    "starting": "cyan",
+}
+"""What a slot does: runs a task, waits for one, takes no more, waits for a canary, takes none since browsers die or do
+not start there, takes none yet."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +57,16 @@ def seats(facts: Facts) -> list[Seat]:
     return sorted(found, key=lambda seat: (seat.worker, seat.slot))
 
 
+def _idle(slot: dict[str, str], accepting: bool) -> str:
+    if not accepting:
+        troubled = any(slot.get(name, "0") != "0" for name in ("crashing", "no_browser"))
+        return "resting" if troubled else "starting"
+    return "on trial" if slot.get("trial") == "1" else "idle"
+
+
 def _seat(slot: dict[str, str], facts: Facts, resource: str, lease: dict[str, str]) -> Seat:
     accepting, draining = slot.get("accepting") == "1", facts.drains(slot)
-    idle = "draining" if draining else "idle" if accepting else "starting"
+    idle = "draining" if draining else _idle(slot, accepting)
     return Seat(
         slot=slot["id"],
         worker=slot.get("worker", ""),

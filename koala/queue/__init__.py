@@ -15,6 +15,7 @@ from koala.queue.contents import Carried, carried, purge, waiting, withdraw
 from koala.queue.job import JOB_FUNCTION, Delivery, push, run_task
 from koala.queue.leftovers import sweep
 from koala.queue.seat import Seat
+from koala.queue.tidying import forget, tidy
 
 __all__ = [
     "JOB_FUNCTION",
@@ -24,10 +25,12 @@ __all__ = [
     "Seat",
     "carried",
     "connect",
+    "forget",
     "purge",
     "push",
     "run_task",
     "sweep",
+    "tidy",
     "waiting",
     "withdraw",
 ]

@@ -8,9 +8,18 @@ from typing import ParamSpec, TypeVar
 
 import redis
 from redis.backoff import NoBackoff
-from redis.exceptions import ClusterDownError, OutOfMemoryError, ReadOnlyError, ResponseError, TryAgainError
+from redis.exceptions import (
+    ClusterDownError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+    TryAgainError,
+)
 from redis.maint_notifications import MaintNotificationsConfig
 from redis.retry import Retry
+
+from koala.errors import StoreForbidden
 
 SOCKET_TIMEOUT_S = 4.0
 """How long one call can hang on a Redis that is frozen or out of reach."""
@@ -24,7 +33,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def connect(redis_url: str, password: str | None = None) -> redis.Redis:
+def connect(redis_url: str, password: str | None = None, user: str = "") -> redis.Redis:
     """A client for this package; it connects at its first use.
 
     It answers in bytes, as RQ needs, and tries nothing twice: whoever calls decides about that. Maintenance
@@ -32,12 +41,14 @@ def connect(redis_url: str, password: str | None = None) -> redis.Redis:
     """
     return redis.Redis.from_url(
         redis_url,
+        username=user or None,
         password=password,
         socket_timeout=SOCKET_TIMEOUT_S,
         socket_connect_timeout=CONNECT_TIMEOUT_S,
         retry=Retry(NoBackoff(), 0),
         maint_notifications_config=MaintNotificationsConfig(enabled=False),
         encoding_errors="surrogateescape",
+        driver_info=None,  # not everybody's access list lets a client say what it is
     )
 
 
@@ -54,13 +65,18 @@ def shown(job_id: str) -> str:
 
 
 def outages(call: Callable[P, R]) -> Callable[P, R]:
-    """Make a server that answers but cannot write now (disk or memory full, a replica) look like one away."""
+    """Make a server that answers but cannot write now (disk or memory full, a replica) look like one away.
+
+    What the store's access list does not let our user do raises StoreForbidden.
+    """
 
     @functools.wraps(call)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return call(*args, **kwargs)
         except ResponseError as error:
+            if isinstance(error, NoPermissionError):
+                raise StoreForbidden(f"the store's access list forbids what RQ needs: {error}") from error
             if not _is_outage(error):
                 raise
             raise redis.exceptions.ConnectionError(str(error)) from error

@@ -11,7 +11,7 @@ from redis.backoff import NoBackoff
 from redis.client import Pipeline
 from redis.retry import Retry
 
-from koala.errors import StoreAway, StoreUnsafe
+from koala.errors import StoreAway, StoreForbidden, StoreUnsafe
 
 DENIED = (
     redis.exceptions.AuthenticationError,
@@ -25,25 +25,38 @@ AWAY = (
     redis.exceptions.BusyLoadingError,
 )
 FULL = (redis.exceptions.OutOfMemoryError, redis.exceptions.ReadOnlyError)
+FORBIDDEN = ("ACL failure in script", "The user executing the script can't")
+"""What Redis 8 and 7 say of a command inside a script that its caller may not send."""
 CANNOT_WRITE = ("MISCONF", "NOREPLICAS")
 """What Redis says, besides, while it refuses writes: a full disk, too few replicas."""
 
 
 @contextmanager
 def named() -> Iterator[None]:
-    """Turn Redis's errors into StoreAway and StoreUnsafe; what is not about reaching or writing the store passes."""
+    """Turn Redis's errors into StoreAway and StoreUnsafe; what is not about reaching or using the store passes."""
     try:
         yield
     except DENIED as error:
         raise StoreUnsafe(
-            f"the store refuses the password: {_sentence(error)}. Check KOALA_REDIS_PASSWORD(_FILE)"
+            f"the store refuses the password: {_sentence(error)}. "
+            "Check KOALA_REDIS_USER and KOALA_REDIS_PASSWORD(_FILE)"
         ) from error
     except AWAY as error:
         raise StoreAway(f"the store does not answer: {_sentence(error)}") from error
     except redis.exceptions.ResponseError as error:
         if isinstance(error, FULL) or str(error).startswith(CANNOT_WRITE):
             raise StoreAway(f"the store cannot write: {_sentence(error)}") from error
+        if forbidden(error):
+            raise StoreForbidden(
+                f"the store's access list forbids this: {_sentence(error)}. "
+                "Make users.acl again with this version's `secrets`, and restart Redis"
+            ) from error
         raise
+
+
+def forbidden(error: redis.exceptions.ResponseError) -> bool:
+    """Whether a command, a key or something inside a script is not for our user."""
+    return isinstance(error, redis.exceptions.NoPermissionError) or str(error).startswith(FORBIDDEN)
 
 
 def _sentence(error: Exception) -> str:
@@ -67,7 +80,7 @@ class Client(redis.Redis):
         return _Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
 
 
-def client_for(url: str, password: str | None = None, timeout_s: float = 1.0) -> Client:
+def client_for(url: str, password: str | None = None, user: str = "", timeout_s: float = 1.0) -> Client:
     """A client without retries, for one slow call must not outlast a lease. Connects at its first call.
 
     Text that is no Unicode (half a surrogate pair, out of a page or an argument) is written with question marks: a
@@ -75,6 +88,7 @@ def client_for(url: str, password: str | None = None, timeout_s: float = 1.0) ->
     """
     client = Client.from_url(
         url,
+        username=user or None,
         password=password,
         decode_responses=True,
         encoding_errors="replace",
@@ -82,6 +96,7 @@ def client_for(url: str, password: str | None = None, timeout_s: float = 1.0) ->
         socket_connect_timeout=timeout_s,
         retry=Retry(NoBackoff(), 0),
         health_check_interval=0,
+        driver_info=None,  # not everybody's access list lets a client say what it is
     )
     assert isinstance(client, Client)  # noqa: S101 - redis-py's own type says only Redis
     return client

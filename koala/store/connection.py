@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import redis
 
 from koala import keys
-from koala.errors import StoreAway, StoreNewer, StoreUnsafe
+from koala.errors import StoreAway, StoreForbidden, StoreNewer, StoreUnsafe
 from koala.redaction import address
 from koala.store.client import AWAY as AWAY
 from koala.store.client import client_for
@@ -50,7 +50,7 @@ def durability(client: redis.Redis) -> list[str]:
     try:
         version = str(client.info("server")["redis_version"])
         got = client.config_get("append*", "maxmemory-policy")
-    except redis.exceptions.ResponseError as error:
+    except (redis.exceptions.ResponseError, StoreForbidden) as error:
         return [
             f"INFO or CONFIG is closed ({error}), so durability cannot be proved: "
             "allow INFO and CONFIG GET to this user"
@@ -65,12 +65,12 @@ def durability(client: redis.Redis) -> list[str]:
     return faults
 
 
-def open_store(url: str, password: str | None = None, timeout_s: float = 1.0) -> Store:
+def open_store(url: str, password: str | None = None, user: str = "", timeout_s: float = 1.0) -> Store:
     """Connect, prove the store durable and of a known schema, and make its first epoch when it is new.
 
     Raises StoreAway, StoreUnsafe or StoreNewer. Blocking, at most a few seconds.
     """
-    store = Store(client_for(url, password, timeout_s))
+    store = Store(client_for(url, password, user, timeout_s))
     try:
         _admit(store, address(url))
     except StoreAway as error:

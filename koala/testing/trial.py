@@ -184,7 +184,7 @@ class Trial:
         )
 
     def _release(self, attempt: Attempt, ending: Ending) -> None:
-        kept = ("reason", "result", "error", "question")
+        kept = ("reason", "result", "error", "question", "final")
         details = {name: ending[name] for name in kept if name in ending}
         if ending["outcome"] == "snoozed":
             details["delay_ms"] = int(ending["delay_s"] * 1000)

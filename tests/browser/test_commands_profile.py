@@ -19,6 +19,7 @@ from koala.exits import Exit
 from koala.fence import Fence
 from koala.leases import Lease, Terms
 from koala.store import Store, open_store
+from tests.support import access
 from tests.support.command import Command, Running
 from tests.support.data import data_volume
 from tests.support.pool import OPERATION, Pool
@@ -46,7 +47,7 @@ STATE = {
 
 @pytest.fixture(scope="module")
 def redis_server() -> Iterator[RedisServer]:
-    with RedisServer() as server:
+    with RedisServer(access.users()) as server:
         yield server
 
 
@@ -73,7 +74,9 @@ def where() -> Iterator[Volume]:
 
 @pytest.fixture
 def command(redis_server: RedisServer, where: Volume) -> Command:
-    return Command({"KOALA_REDIS_URL": redis_server.socket_url, "KOALA_DATA": str(where.path), **SHORT})
+    """As the person's user of the store, `operator`."""
+    own = {"KOALA_REDIS_URL": redis_server.socket_url, "KOALA_DATA": str(where.path)}
+    return Command({**own, **access.as_user("operator"), **SHORT})
 
 
 @pytest.fixture
@@ -232,7 +235,7 @@ class TestLogin:
 
     def test_a_store_that_stays_away_ends_it_and_its_browser(self, command: Command) -> None:
         """Promise 1."""
-        server = RedisServer()
+        server = RedisServer(access.users())
         try:
             server.start()
             with logging_in(Command({**command.variables, "KOALA_REDIS_URL": server.socket_url})) as running:

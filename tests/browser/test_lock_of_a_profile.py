@@ -65,7 +65,7 @@ async def test_the_lock_is_free_soon_after_sigkill(visitor: Visitor, record_prop
     began = time.monotonic()
     processes.end(browser.process)
     while isinstance(locks.prove_gone(visitor.profile.volume, visitor.profile.lock), Alive):
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 30  # it takes some 0.03 s; a lock that stays is never free
     record_property("seconds", round(time.monotonic() - began, 3))
     assert processes.session_members(browser.process.pid) == []
     await browser.close()

@@ -8,6 +8,7 @@ import stat
 
 import pytest
 
+from tests.support.renderers import renderer
 from tests.support.visitor import Visitor
 from worker import processes
 from worker.browser import cookies
@@ -61,7 +62,9 @@ async def test_the_login_survives_the_death_of_other_processes(visitor: Visitor,
     else:
         crashed = asyncio.Event()
         browser.on_crash(lambda _: crashed.set())
-        await asyncio.wait({asyncio.ensure_future(page.goto("chrome://crash")), asyncio.ensure_future(crashed.wait())})
+        processes.end(await renderer(browser, page))
+        async with asyncio.timeout(30):
+            await crashed.wait()
     await browser.close()
     default = visitor.profile.user_data / "Default" / "Cookies"
     assert b"shop_remember" in default.read_bytes()

@@ -86,6 +86,22 @@ def _upgrade(visitor: Visitor, major: int) -> None:
         (profile.user_data / "Default" / "Cookies").write_bytes(b"a format of tomorrow")
 
 
+async def test_after_a_roll_back_a_torn_profile_falls_back_to_copies_of_its_own_version_alone(visitor: Visitor) -> None:
+    """The newest good copy may be the newer browser's, which this one cannot read."""
+    await _logged_in_and_closed(visitor)
+    profile, major = visitor.profile, major_version(visitor.binary)
+    own = profile.snapshots.last_good()
+    newer = profile.snapshots.keep_good(major + 1)
+    assert profile.snapshots.last_good() == newer
+    await _crashed(visitor)
+    _tear(visitor)
+    browser = await visitor.open()
+    assert own is not None
+    assert browser.preparation.restored == own.name
+    assert await visitor.is_logged_in(browser)
+    await browser.close()
+
+
 async def test_a_first_open_by_a_newer_version_keeps_a_copy(visitor: Visitor) -> None:
     await _logged_in_and_closed(visitor)
     older = major_version(visitor.binary) - 1

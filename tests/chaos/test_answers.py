@@ -9,7 +9,7 @@ import pytest
 from koala import reviews
 from koala.errors import Refused
 from koala.reviews import Answer, Question
-from tests.support.live_pool import LivePool
+from tests.support.live_pool import PATIENT, LivePool
 
 WHO = "ann"
 
@@ -17,7 +17,7 @@ WHO = "ann"
 @pytest.fixture(scope="module")
 def busy() -> Iterator[LivePool]:
     """A running pool, shared: every test here leaves it whole."""
-    with LivePool() as pool:
+    with LivePool(**PATIENT) as pool:
         pool.start(3)
         yield pool
 

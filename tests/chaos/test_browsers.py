@@ -186,7 +186,7 @@ def test_a_browser_that_does_not_start_costs_a_task_nothing(pool: LivePool) -> N
     with LivePool(KOALA_HEADLESS_SHELL=str(broken)) as other:
         other.start(1)
         id_ = other.errand("test.browse", "none")
-        other.until_event(id_, "attempt_ended", times=3)
+        other.until_event(id_, "attempt_ended", times=2)
         task = other.task(id_)
         assert (task.status, task.attempts, task.crashes) == ("later", 0, 0), other.story(id_)
         assert "did not start" in task.reason

@@ -7,15 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from koala import reviews, tasks
+from koala import keys, reviews, tasks
 from koala.reviews import Answer
-from tests.support.live_pool import LivePool
+from tests.support.live_pool import PATIENT, LivePool
 
 
 @pytest.fixture(scope="module")
 def busy() -> Iterator[LivePool]:
     """A running pool, shared: every test here leaves it whole."""
-    with LivePool(KOALA_STEP_TIMEOUT_S="30") as pool:
+    with LivePool(KOALA_STEP_TIMEOUT_S="30", **PATIENT) as pool:
         pool.start(4)
         yield pool
 
@@ -70,10 +70,17 @@ def test_a_waiting_task_is_cancelled_at_once(busy: LivePool) -> None:
     assert reviews.get(busy.store, question.id).state == "withdrawn"
 
 
+def _pass_the_deadline(pool: LivePool, id_: str) -> None:
+    """It is over at this moment, however long it took to come here."""
+    pool.store.client.hset(keys.task(id_), "deadline_ms", 1)
+    pool.store.client.zadd(keys.DEADLINES, {id_: 1})
+
+
 def test_a_task_past_its_deadline_stops_before_its_next_step(busy: LivePool) -> None:
     """The attempt that runs is not killed for it."""
-    id_ = busy.errand("test.order", "e1", steps=2, gates=["step0"], deadline=timedelta(seconds=3))
+    id_ = busy.errand("test.order", "e1", steps=2, gates=["step0"], deadline=timedelta(hours=1))
     busy.until_at("e1", "step0")
+    _pass_the_deadline(busy, id_)
     busy.until_event(id_, "end_wanted", wanted="expired")
     assert busy.task(id_).status == "running"
     busy.open_gate("e1", "step0")
@@ -84,8 +91,9 @@ def test_a_task_past_its_deadline_stops_before_its_next_step(busy: LivePool) -> 
 def test_a_task_past_its_deadline_in_its_act_expires_only_after_the_settlement(busy: LivePool) -> None:
     """Its child is killed too: an attempt after the deadline settles what is open, and then it ends."""
     busy.shop.set_manners(slow_store_ms={"reference": "e2", "ms": 4000})
-    id_ = busy.errand("test.order", "e2", effects=2, settle_s=6, deadline=timedelta(seconds=3))
+    id_ = busy.errand("test.order", "e2", effects=2, settle_s=6, deadline=timedelta(hours=1))
     busy.until_arrived("e2")
+    _pass_the_deadline(busy, id_)
     busy.until_event(id_, "end_wanted", wanted="expired")
     busy.kill_child(id_)
     busy.until_status(id_, "expired")

@@ -5,7 +5,7 @@
 | V1 | second order in the same attempt | here |
 | V2 | second order by a child that resumes its own `sent` | here, and every kill at `effect_sent` in test_kill_matrix |
 | V3 | second order by the driver | needs a browser: test_browsers and tests/browser |
-| V4 to V8 | restore | there is no restore yet; fences as pairs: tests/redis |
+| V4 to V8 | restore | test_restore, test_undeclared_restore; each by itself: tests/redis/test_restore* |
 | V9 | second order by a person who looked too early | test_answers |
 | V10 | an old answer after the proof | test_answers |
 | V11 | a doubled answer | test_answers |
@@ -31,7 +31,7 @@ import pytest
 from koala import keys, leases, queue
 from tests.support import program
 from tests.support.data import data_volume
-from tests.support.live_pool import LivePool
+from tests.support.live_pool import PATIENT, LivePool
 from tests.support.waiting import until
 from worker import processes
 from worker.processes import Process
@@ -40,7 +40,7 @@ from worker.processes import Process
 @pytest.fixture(scope="module")
 def busy() -> Iterator[LivePool]:
     """A running pool of four slots, shared by the tests that leave it whole."""
-    with LivePool() as pool:
+    with LivePool(**PATIENT) as pool:
         pool.start(4)
         yield pool
 
@@ -263,4 +263,4 @@ def test_v20_no_child_outlives_its_parent(pool: LivePool, killed: str, state: Ca
     below = processes.children(parent)
     assert below
     program.kill(parent if killed == "parent" else worker.pid)
-    until(lambda: not any(map(processes.is_alive, below)), "its child is gone", 10)
+    until(lambda: not any(map(processes.is_alive, below)), "its child is gone")

@@ -38,7 +38,8 @@ def test_the_task_of_a_killed_child_goes_on_at_once(pool: LivePool, place: str, 
     pool.until_done(id_)
 
     told(record_property, f"a child killed at {place}", seconds)
-    assert seconds < 10
+    assert [event.data["outcome"] for event in pool.events(id_, "attempt_ended")] == ["crashed", "done"]
+    assert not pool.events(id_, "attempt_lost"), "its lease was waited for"
     assert pool.orders("r1") == 1
 
 
@@ -58,7 +59,7 @@ def test_the_task_of_a_killed_worker_goes_on_when_its_lease_has_ended(pool: Live
     pool.until_done(id_)
 
     told(record_property, f"a worker killed, TTL {pool.ttl_s:g} s", seconds)
-    assert seconds < pool.ttl_s + 15
+    assert seconds < pool.ttl_s + 40  # the first figure is what it takes; the second is for a busy machine
     assert pool.orders("r2") == 1
 
 
@@ -104,7 +105,7 @@ def test_a_standby_scheduler_takes_over(
     pool.until_done(id_)
 
     told(record_property, f"the scheduler, {how.__name__}", seconds)
-    assert seconds < 15
+    assert seconds < 40  # for a busy machine; what it takes is told
     assert (pool.orders("before"), pool.orders("after")) == (1, 1)
 
 

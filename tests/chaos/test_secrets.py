@@ -157,10 +157,12 @@ def test_the_stores_password_is_nowhere(pool: LivePool) -> None:
     """Given in the address; a wrong one is said without being shown."""
     with redis.Redis.from_url(pool.redis.socket_url) as client:
         client.config_set("requirepass", PASSWORD)
-    wrong = pool.worker(1, KOALA_REDIS_URL=pool.redis.url.replace("//", f"//:{PASSWORD[::-1]}@"))
+    nobody = {"KOALA_REDIS_USER": "", "KOALA_REDIS_PASSWORD": ""}
+    wrong = pool.worker(1, KOALA_REDIS_URL=pool.redis.url.replace("//", f"//:{PASSWORD[::-1]}@"), **nobody)
     assert wrong.wait() != 0
     right = pool.redis.url.replace("//", f"//:{PASSWORD}@")
-    worker, scheduler = pool.worker(1, KOALA_REDIS_URL=right), pool.scheduler(KOALA_REDIS_URL=right)
+    worker = pool.worker(1, KOALA_REDIS_URL=right, **nobody)
+    scheduler = pool.scheduler(KOALA_REDIS_URL=right, **nobody)
     with redis.Redis.from_url(right) as client:
         pool.until(lambda: client.zcard("koala:slots"), "a slot")
     lines = [" ".join(psutil.Process(p.pid).cmdline()) for one in (worker, scheduler) for p in one.tree()]

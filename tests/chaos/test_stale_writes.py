@@ -113,12 +113,18 @@ def test_a_write_that_comes_after_the_lease_is_refused(cases: Cases, point: str)
     if not ends_kindly:
         pool.until_event(case.task, "attempt_gone", fence=case.fence)
     pool.until(lambda: case.parent in _idle(pool), "the thawed slot is at work again")
+    pool.until(lambda: _ended(pool, case.fence), "its log says how the attempt ended, also one that was lost")
 
     late = [e for e in pool.events(case.task) if e.at_ms >= case.thawed_ms and e.data.get("fence") == case.fence]
     assert [e.action for e in late] == ["attempt_gone"] * (not ends_kindly), pool.story(case.task)
     assert cases.stored(case.task) == case.record
     reference = cases.reference(point)
     assert (pool.orders(reference), pool.shop.state()["arrivals"][reference]) == (1, 1)
+
+
+def _ended(pool: LivePool, fence: str) -> list[str]:
+    """Lines of the log about the end of an attempt."""
+    return [line for line in pool.output().splitlines() if '"attempt_ended"' in line and f'"{fence}"' in line]
 
 
 def _idle(pool: LivePool) -> set[int]:

@@ -9,6 +9,7 @@ import redis as redis_py
 
 from koala.queue import connect
 from koala.store import Store, open_store
+from tests.support import access
 from tests.support.pool import Pool
 from tests.support.redis_server import RedisServer
 
@@ -16,14 +17,14 @@ from tests.support.redis_server import RedisServer
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:
     """The shared server. A test that kills, freezes or reconfigures one takes `own_redis` instead."""
-    with RedisServer() as server:
+    with RedisServer(access.users()) as server:
         yield server
 
 
 @pytest.fixture
 def own_redis() -> Iterator[RedisServer]:
     """A server of the test's own, to be broken at will."""
-    with RedisServer() as server:
+    with RedisServer(access.users()) as server:
         yield server
 
 

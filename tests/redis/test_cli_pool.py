@@ -57,6 +57,15 @@ class TestStatus:
         for text in ("2 ready", "1 profile", "2 on 1 worker: 1 busy, 1 idle", "1 open", "workflow rare is paused"):
             assert text in shown
 
+    def test_what_each_image_has_done_so_that_a_roll_out_can_compare(self, koala: Cli, pool: Pool) -> None:
+        for image, outcome in (("old", "done"), ("new", "crashed")):
+            attempt = pool.running()
+            attempt.image = image
+            attempt.release(outcome, {"crash": "browser" if outcome == "crashed" else None})
+        found = koala.ok("status", "--json").data["counts"]
+        assert found["new"] == {"attempts": {"shop": {"crashed": 1}}, "ended": {}, "crashes": {"browser": 1}}
+        assert found["old"]["ended"] == {"shop": {"done": 1}}
+
     def test_a_scheduler_whose_lead_has_ended_does_not_lead(self, koala: Cli, store: Store) -> None:
         lead(store)
         store.client.hset(keys.LEADER, "expires_ms", 1)

@@ -205,9 +205,9 @@ class TestWait:
             return seen
 
         def work(attempt: Attempt) -> None:
-            assert looked.wait(20)
+            assert looked.wait(60)
             own_redis.kill()
-            assert missed.wait(20)
+            assert missed.wait(60)
             own_redis.start()
             attempt.release("done", {"result": "9"})
 

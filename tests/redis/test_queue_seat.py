@@ -56,7 +56,12 @@ def test_an_empty_queue_gives_nothing(rq_client: Redis) -> None:
 
 def test_a_job_that_arrives_while_a_seat_waits_is_taken(rq_client: Redis, redis_url: str) -> None:
     taken: list[Delivery | None] = []
-    waiter = threading.Thread(target=lambda: taken.append(Seat(rq_client, QUEUE, "seat").take(2)))
+
+    def wait() -> None:
+        seat = Seat(rq_client, QUEUE, "seat")
+        taken.append(next(filter(None, (seat.take(2) for _ in range(10))), None))
+
+    waiter = threading.Thread(target=wait)
     waiter.start()
     with connect(redis_url) as other:
         push(other, QUEUE, "task-1", "job-1")
@@ -227,13 +232,13 @@ def test_a_heartbeat_that_is_late_does_not_bring_a_finished_job_back(
     class Slow(Pipeline):
         def execute(self, raise_on_error: bool = True) -> list[object]:
             in_heartbeat.set()
-            go_on.wait(10)
+            go_on.wait(30)
             return super().execute(raise_on_error)
 
     monkeypatch.setattr(rq_client, "pipeline", lambda: Slow(rq_client.connection_pool, {}, True, None))
     heartbeat = threading.Thread(target=seat.heartbeat)
     heartbeat.start()
-    assert in_heartbeat.wait(10)
+    assert in_heartbeat.wait(30)
     monkeypatch.undo()
     finish = threading.Thread(target=seat.finished, args=(delivery,))
     finish.start()

@@ -204,7 +204,7 @@ class TestAway:
         began = time.monotonic()
         with pytest.raises(StoreAway):
             pool.acquire(task, token="mine")
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20  # it would never answer
         own_redis.thaw()
         until(lambda: pool.status(task) == "running", "the write that was on its way")
         with unchanged(pool.store):

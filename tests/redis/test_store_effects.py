@@ -49,14 +49,18 @@ class TestLook:
         other = pool.running()
         own = [
             keys.effect(OPERATION),
+            keys.timeline(other.task.id),
             keys.task_effects(other.task.id),
             keys.EFFECTS,
             keys.lease(other.task.resource),
             keys.task(other.task.id),
+            keys.task(other.task.id),
+            keys.open_effects(other.task.id),
+            keys.RESTORED,
         ]
         args = (other.fence, other.task.id, OPERATION, "hash", PRICE)
         with unchanged(pool.store):
-            assert pool.store.run("effect_look", own, *args, "") == refused("moved", owner=attempt.task.id)
+            assert pool.store.run("effect_look", own, *args, "", "") == refused("moved", owner=attempt.task.id)
             assert other.look(OPERATION, PRICE)["owner"] == attempt.task.id
 
 

@@ -165,6 +165,23 @@ class TestAttemptsAndCrashes:
         assert pool.start(task).release("failed", {"error": "boom"}) == "failed"
         assert (pool.task(task).attempts, pool.task(task).error) == (2, "boom")
 
+    def test_a_failure_that_no_attempt_mends_is_the_last(self, pool: Pool) -> None:
+        """A person may still have it tried again, with all attempts."""
+        task = pool.submit(max_attempts=3)
+        assert pool.start(task).release("failed", {"error": "no such article", "final": True}) == "failed"
+        assert pool.task(task).attempts == 3
+        tasks.retry(pool.store, task.id, "eva")
+        assert pool.start(task).release("failed", {"error": "boom"}) == "later"
+
+    def test_one_with_an_open_effect_has_that_settled_first(self, pool: Pool) -> None:
+        task = pool.submit(max_attempts=3)
+        assert pool.sent(pool.start(task)).release("failed", {"reason": "x", "final": True}) == "later"
+        self.now(pool, task)
+        attempt = pool.start(task)
+        assert attempt.settle(OPERATION, 1, "absent", quiet=True)["ok"]
+        assert pool.gate(attempt, token="other")["reason"] == "attempts"
+        assert attempt.release("failed", {"reason": "no attempt left"}) == "failed"
+
     def now(self, pool: Pool, task: tasks.Task) -> None:
         pool.put(task, due_ms=1)
         pool.store.client.zadd(keys.index("later"), {task.id: 1})
@@ -194,7 +211,7 @@ class TestAttemptsAndCrashes:
     def test_a_store_that_was_away_is_nobodys_crash(self, pool: Pool) -> None:
         attempt = pool.running()
         pool.lapse(attempt.lease)
-        assert leases.rescue(pool.store, counts=False) == [(attempt.task.id, "ready")]
+        assert leases.rescue(pool.store, crashed=False) == [(attempt.task.id, "ready")]
         assert pool.task(attempt.task).crashes == 0
 
     def test_a_dead_task_with_an_open_effect_asks_a_person_instead(self, pool: Pool) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from koala import keys, leases, switches, tasks, timeline
+from koala import counts, keys, leases, switches, tasks, timeline
 from koala.clock import boottime
 from koala.fence import Fence
 from koala.leases import Lease, Terms
@@ -165,6 +165,24 @@ class TestFence:
         assert new.counter < old.counter
         assert new > old
 
+    def test_a_store_that_has_not_given_what_was_seen_gives_nothing_however_often_it_is_asked(self, pool: Pool) -> None:
+        """Its counter must not move: past the fence that was seen nobody would notice any more that it went back."""
+        seen = Fence.parse(pool.running().fence)
+        task = pool.submit()
+        for ahead in (Fence(seen.epoch, seen.counter + 1), Fence(seen.epoch + 1, 0)):
+            for _ in range(3):
+                with unchanged(pool.store):
+                    assert pool.acquire(task, seen=ahead) == "went_back"
+        lease = pool.acquire(task, seen=seen)
+        assert isinstance(lease, Lease)
+        assert Fence.parse(lease.fence) > seen
+
+    def test_what_was_seen_before_a_declared_restore_is_below_the_new_epoch(self, pool: Pool) -> None:
+        seen = Fence.parse(pool.running().fence)
+        pool.store.client.set(keys.EPOCH, seen.epoch + 1)
+        pool.store.client.delete(keys.FENCE)
+        assert isinstance(pool.acquire(pool.submit(), seen=seen), Lease)
+
     def test_the_first_epoch_is_the_time_of_creation(self, pool: Pool) -> None:
         assert abs(int(pool.store.client.get(keys.EPOCH) or 0) - tasks.now_ms(pool.store)) < 60_000
 
@@ -206,13 +224,14 @@ class TestRescue:
     def test_it_never_takes_a_lease_that_is_held(self, pool: Pool) -> None:
         """However late its caller has looked: the script decides."""
         attempt = pool.running("anna")
-        own = [keys.lease("profile:anna"), keys.LEASES, keys.attempts(attempt.task.id)]
+        own = [keys.lease("profile:anna"), keys.LEASES, keys.attempts(attempt.task.id), *counts.own_keys("dev")]
         call = ("rescue", [*attempt.task.block, *own], attempt.task.id, "profile:anna", "1")
         with unchanged(pool.store):
-            assert pool.store.run(*call) == {"ok": False, "reason": "held"}
+            assert pool.store.run(*call, attempt.fence) == {"ok": False, "reason": "held"}
+            assert pool.store.run(*call, "an older fence") == {"ok": False, "reason": "moved"}
         attempt.release("done", {})
         with unchanged(pool.store):
-            assert pool.store.run(*call) == {"ok": False, "reason": "status", "status": "done"}
+            assert pool.store.run(*call, attempt.fence) == {"ok": False, "reason": "status", "status": "done"}
 
     def test_it_leaves_the_lease_of_the_profiles_next_holder_alone(self, pool: Pool) -> None:
         old = pool.running("anna")

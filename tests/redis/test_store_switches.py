@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from koala import switches
+from koala import keys, slots, switches
 from koala.errors import Refused
 from tests.support.pool import Pool, unchanged
 
@@ -60,3 +60,21 @@ def test_names_of_switches() -> None:
         "pool",
         "worker:w1",
     ]
+
+
+def test_the_drain_of_a_worker_that_is_long_gone_is_forgotten(pool: Pool) -> None:
+    """Names of workers are never used again. One that died may have been drained: that is shown for a day."""
+    pool.slot("there-0", worker="there")
+    pool.slot("died-0", worker="died")
+    pool.store.client.zadd(keys.SLOTS, {"died-0": 1})
+    for name in ("there", "died", "left"):
+        switches.turn_on(pool.store, switches.name("worker", name), "eva")
+    switches.turn_on(pool.store, switches.POOL, "eva")
+    since = switches.all_on(pool.store)["worker:left"].since_ms
+    with unchanged(pool.store):
+        assert switches.forget_workers(pool.store, slots.workers(pool.store), since - 1000) == 0
+    assert switches.forget_workers(pool.store, slots.workers(pool.store), since + 1000) == 1
+    assert switches.all_on(pool.store).keys() == {"pool", "worker:there", "worker:died"}
+    pool.store.client.delete(keys.slot("died-0"))
+    assert switches.forget_workers(pool.store, slots.workers(pool.store), since + 1000) == 1
+    assert switches.all_on(pool.store).keys() == {"pool", "worker:there"}

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
-from typing import Any
 
 from typer.testing import CliRunner
 
 from koala.cli import app
-
-
-@dataclass(frozen=True)
-class Said:
-    """How a command ended and what it wrote."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        """Standard output as JSON, which it has to be."""
-        return json.loads(self.out)
+from tests.support import access
+from tests.support.said import Said as Said
 
 
 @dataclass
 class Cli:
-    """`koala` in this process, with these KOALA_ variables."""
+    """`koala` in this process, with these KOALA_ variables, as the store's user `operator`."""
 
     url: str
     columns: int = 120
@@ -36,7 +22,7 @@ class Cli:
     @property
     def env(self) -> dict[str, str]:
         """The variables that a command sees besides the ones of the test."""
-        own = {"KOALA_REDIS_URL": self.url, "KOALA_WORKFLOWS": "tests.support.flows"}
+        own = {"KOALA_REDIS_URL": self.url, "KOALA_WORKFLOWS": "tests.support.flows", **access.as_user("operator")}
         return {**own, "COLUMNS": str(self.columns), "NO_COLOR": "1", **self.more}
 
     def __call__(self, *words: str, typed: str = "") -> Said:

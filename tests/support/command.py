@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import subprocess
@@ -10,27 +9,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from tests.support.program import ROOT
+from tests.support.said import Said as Said
 from worker import processes
 
 END_S = 90.0
 PUBLIC = {"PYTHONPATH": str(ROOT), "KOALA_BROWSER_SANDBOX": "0", "NO_COLOR": "1", "KOALA_LOGIN_UNSEEN": "1"}
-
-
-@dataclass(frozen=True)
-class Said:
-    """How a command ended and what it wrote."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        """Standard output as JSON, which it has to be."""
-        return json.loads(self.out)
 
 
 @dataclass

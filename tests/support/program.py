@@ -16,7 +16,7 @@ from worker import processes
 from worker.processes import Process
 
 ROOT = Path(__file__).resolve().parents[2]
-END_S = 30.0
+END_S = 60.0
 
 
 class Program:

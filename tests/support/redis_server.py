@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,7 +13,15 @@ from typing import Self
 
 import redis
 
-READY_S = 20.0
+from demo.redis import answers, free_port
+
+DURABLE = (
+    *("--appendonly", "yes", "--appendfsync", "always", "--save", ""),
+    *("--maxmemory-policy", "noeviction", "--enable-debug-command", "local"),
+)
+MEMORY = Path("/dev/shm")  # noqa: S108 - a directory of its own is made in it
+MEMORY_LEAST = 1 << 30
+READY_S = 60.0
 """How long a start may take on a busy machine."""
 
 
@@ -26,10 +31,16 @@ class RedisServer:
     Port and socket stay the same over restarts. Every method returns when what it says has happened.
     """
 
-    def __init__(self) -> None:
-        self.home = Path(tempfile.mkdtemp(prefix="koala-redis-"))  # short: a socket's path has 107 bytes at most
+    def __init__(self, users: str = "", conf: Path | None = None) -> None:
+        """`users`: an access list; without one everybody may do everything. `conf`: used instead of our settings."""
+        # Short: a socket's path has 107 bytes at most.
+        self.home = Path(tempfile.mkdtemp(prefix="koala-redis-", dir=_memory()))
         self.socket = self.home / "redis.sock"
-        self.port = _free_port()
+        self.port = free_port()
+        self._conf = conf
+        self._users = self.home / "users.acl"
+        if users:
+            self._users.write_text(users)
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -95,32 +106,28 @@ class RedisServer:
 
     def _settings(self) -> list[str]:
         return [
+            *([str(self._conf)] if self._conf else ()),
             *("--port", str(self.port), "--bind", "127.0.0.1"),
             *("--unixsocket", str(self.socket), "--dir", str(self.home)),
-            *("--appendonly", "yes", "--appendfsync", "always", "--save", ""),
-            *("--maxmemory-policy", "noeviction", "--enable-debug-command", "local"),
+            *(() if self._conf else DURABLE),
+            *(("--aclfile", str(self._users)) if self._users.exists() else ()),
         ]
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + READY_S
-        with redis.Redis(unix_socket_path=str(self.socket), socket_timeout=READY_S) as client:
-            while not _answers(client):
+        known = {"username": "health", "password": "-"} if self._users.exists() else {}
+        with redis.Redis(unix_socket_path=str(self.socket), socket_timeout=READY_S, **known) as client:
+            while not answers(client):
                 assert process.poll() is None, f"redis-server ended: {(self.home / 'log').read_text()}"
                 assert time.monotonic() < deadline, "redis-server did not answer in time"
                 time.sleep(0.01)  # the pace of a wait for a condition
 
 
-def _answers(client: redis.Redis) -> bool:
-    try:
-        return bool(client.ping())
-    except redis.exceptions.ConnectionError:  # loading its data counts as well
-        return False
+def _memory() -> Path | None:
+    """Where files are kept in memory; None where there is little of it.
 
-
-def _free_port() -> int:
-    """A port below those of outgoing connections: none of them can sit on it while the server is down."""
-    for port in random.sample(range(20_000, 32_000), 100):
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise AssertionError("no free port")
+    Every write waits for the disk otherwise, and some disks take milliseconds for one. A process that is killed
+    loses nothing by it: only a machine would.
+    """
+    there = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_LEAST
+    return MEMORY if there else None

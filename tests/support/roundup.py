@@ -78,7 +78,7 @@ class Roundup:
 
     def _answers(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self.url}/", timeout=5) as answer:  # noqa: S310 - loopback
+            with urllib.request.urlopen(f"{self.url}/", timeout=30) as answer:  # noqa: S310 - loopback
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
@@ -86,7 +86,7 @@ class Roundup:
     def titles(self) -> list[str]:
         """The title of every issue, by the tracker's own export."""
         query = "@action=export_csv&@columns=id,title&@sort=id&@pagesize=1000&@startwith=0"
-        with urllib.request.urlopen(f"{self.url}/issue?{query}", timeout=20) as answer:  # noqa: S310 - loopback
+        with urllib.request.urlopen(f"{self.url}/issue?{query}", timeout=60) as answer:  # noqa: S310 - loopback
             rows = list(csv.DictReader(answer.read().decode().splitlines()))
         return [row["title"] for row in rows if row["title"]]
 

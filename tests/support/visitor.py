@@ -31,12 +31,13 @@ class Visitor:
         return await open_profile(self.driver, self.profile, fence, self.binary, self.options, **how)
 
     async def log_in(self, browser: ProfileBrowser) -> Page:
-        """A new tab, logged into the shop as alice."""
+        """A new tab, logged into the shop as alice, and at rest on the page that the login leads to."""
         page = await browser.new_page()
         await page.goto(f"{self.shop}/login")
         await page.fill("#username", "alice")
         await page.fill("#password", "alice-pw")
         await page.click("main button")
+        await page.wait_for_url(f"{self.shop}/account")  # a click does not wait for where it leads
         return page
 
     async def cookies(self, browser: ProfileBrowser) -> set[str]:

@@ -33,7 +33,7 @@ class Errand(BaseModel):
     folder: str
     gates: list[str] = []
     settle_s: float = 0.5
-    act_s: float = 10.0
+    act_s: float = 60.0
     steps: int = 1
     effects: int = 1
     key: str = ""

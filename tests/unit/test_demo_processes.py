@@ -61,7 +61,7 @@ def test_freezing_stops_the_whole_tree_and_thawing_lets_it_go_on(parent: subproc
 def test_a_frozen_tree_can_be_killed(parent: subprocess.Popen[bytes]) -> None:
     frozen = processes.freeze(parent.pid)
     processes.kill_all(frozen)
-    assert parent.wait(10) == -signal.SIGKILL
+    assert parent.wait(60) == -signal.SIGKILL
     until(lambda: not any(map(processes.lives, frozen)), "all gone")
 
 

@@ -13,6 +13,7 @@ from koala.errors import VolumeError
 from koala.exits import Exit
 from koala.settings import Settings
 from tests.support.data import data_volume
+from worker import cgroup
 from worker.commands.doctor import configuration, disk, fonts, limits, sandbox, storage
 from worker.commands.doctor.finding import Finding, State, safely, warn
 from worker.volume import MARK, Volume
@@ -86,9 +87,12 @@ class TestSecrets:
         assert (found[-1].state, found[-1].exit) == (FAIL, Exit.SETTINGS)
         assert "value-of-it" not in str(found)
 
-    def test_a_directory_that_is_open_is_warned_of(self, tmp_path: Path) -> None:
+    def test_a_directory_that_everyone_may_write_into_is_warned_of(self, tmp_path: Path) -> None:
+        """Names may be seen; the files are closed by themselves."""
         folder = self.folder(tmp_path)
         folder.chmod(0o755)
+        assert states(configuration.secrets(settings(secrets_dir=folder))) == [OK, OK]
+        folder.chmod(0o757)
         assert states(configuration.secrets(settings(secrets_dir=folder))) == [WARN, OK]
 
     def test_one_that_is_not_there_fails(self, tmp_path: Path) -> None:
@@ -156,14 +160,15 @@ class TestLimits:
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, megabytes: int, state: State
     ) -> None:
         self.cgroup(monkeypatch, {"memory.max": str(megabytes * limits.MEGA), "memory.current": "0"})
-        (found,) = limits.memory(settings(slots=2))
+        a_slot = 400 * limits.MEGA
+        (found,) = limits.memory(settings(slots=2, slot_bytes=a_slot, worker_bytes=0))
         assert found.state is state
         assert f"{megabytes} MB" in found.found
 
     def cgroup(self, monkeypatch: pytest.MonkeyPatch, files: dict[str, str]) -> None:
         given = {"/proc/self/cgroup": "0::/pool/worker"}
         given |= {f"/sys/fs/cgroup/pool/{name}": text for name, text in files.items()}
-        monkeypatch.setattr(limits, "_text", lambda path: given.get(path, ""))
+        monkeypatch.setattr(cgroup, "_text", lambda path: given.get(str(path), ""))
 
     def test_shared_memory_counts_only_where_the_browser_uses_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(limits, "SHM_MEGABYTES_A_SLOT", 10**9)

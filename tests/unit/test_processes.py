@@ -87,7 +87,7 @@ print(len(reaped), processes.tree(processes.this()) == [processes.this()])
 
 def test_a_subreaper_ends_and_reaps_what_its_children_left_behind() -> None:
     run = subprocess.run(
-        [sys.executable, "-c", SUBREAPER], cwd=ROOT, capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", SUBREAPER], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
     )
     count, alone = run.stdout.split()
     assert int(count) >= 2
@@ -108,7 +108,7 @@ def test_the_parents_death_ends_the_child_and_an_earlier_death_is_noticed() -> N
         child = processes.find(int(parent.stdout.readline()))
         assert child is not None
         parent.kill()
-        until(lambda: not processes.is_alive(child), "the child's end", 5)
+        until(lambda: not processes.is_alive(child), "the child's end")
 
 
 @pytest.mark.parametrize("known", [True, False])

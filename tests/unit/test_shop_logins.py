@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from http.cookies import SimpleCookie
 from pathlib import Path
 
@@ -15,18 +14,6 @@ from demo.shop.sessions import Sessions
 
 BOTH = {"user": "ann", "session": True, "remember": True}
 NEITHER = {"user": None, "session": False, "remember": False}
-
-
-@pytest.fixture(scope="module")
-def running_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShopProcess]:
-    with ShopProcess(tmp_path_factory.mktemp("shop")) as shop:
-        yield shop
-
-
-@pytest.fixture
-def shop(running_shop: ShopProcess) -> ShopProcess:
-    running_shop.clear_manners()
-    return running_shop
 
 
 def visitor(shop: ShopProcess, cookies: dict[str, str] | None = None) -> httpx2.Client:

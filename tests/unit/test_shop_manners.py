@@ -17,18 +17,6 @@ LONG_MS = 60_000
 """Longer than any test: who waits for it to pass fails."""
 
 
-@pytest.fixture(scope="module")
-def running_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShopProcess]:
-    with ShopProcess(tmp_path_factory.mktemp("shop")) as shop:
-        yield shop
-
-
-@pytest.fixture
-def shop(running_shop: ShopProcess) -> ShopProcess:
-    running_shop.clear_manners()
-    return running_shop
-
-
 @pytest.fixture
 def client(shop: ShopProcess) -> Iterator[httpx2.Client]:
     with httpx2.Client(base_url=shop.url, trust_env=False, timeout=20) as client:

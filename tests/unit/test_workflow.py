@@ -207,6 +207,19 @@ class TestPrepare:
             with pytest.raises(InvalidArguments, match=f"`{next(iter(times))}` has no time zone"):
                 prepare(self.KNOWN, "news", {}, **times)  # type: ignore[arg-type]
 
+    @pytest.mark.parametrize(
+        "times",
+        [
+            {"deadline": datetime(2001, 1, 1, tzinfo=UTC)},
+            {"deadline": timedelta(seconds=-1)},
+            {"deadline": timedelta(hours=1), "at": datetime(2031, 5, 4, tzinfo=UTC)},
+        ],
+        ids=["past", "negative", "before-its-start"],
+    )
+    def test_a_deadline_that_leaves_no_time_is_refused(self, times: dict[str, Any]) -> None:
+        with pytest.raises(InvalidArguments, match="not after its start"):
+            prepare(self.KNOWN, "news", {}, **times)
+
     def test_a_deadline_may_be_a_span_from_now(self) -> None:
         given = prepare(self.KNOWN, "news", {}, deadline=timedelta(hours=1))
         assert abs(given.deadline_ms / 1000 - datetime.now(UTC).timestamp() - 3600) < 60

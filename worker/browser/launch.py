@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from playwright.async_api import Error as PlaywrightError
 
+from koala.errors import KoalaError
 from koala.fence import Fence
 from worker import locks, processes
 from worker.browser.driver import Driver
@@ -20,6 +21,8 @@ from worker.processes import Process
 
 Opened = TypeVar("Opened")
 ROLE = "browser"
+LOOK_SECONDS = 0.05
+LAST_WORD_SECONDS = 1.0
 
 
 @asynccontextmanager
@@ -64,7 +67,7 @@ class Run:
         try:
             # Playwright gives up first and cleans up after itself; ours is for a driver that does not answer.
             async with within(self._options.launch_seconds + 5, "the browser's start"):
-                return await launch(arguments)
+                return await self._unless_it_dies(launch(arguments))
         except BaseException as error:
             await asyncio.to_thread(self._end)
             if refusal := self._wrap.refused():
@@ -73,18 +76,46 @@ class Run:
                 raise BrowserFailed(f"the browser did not start: {complaint(error)}") from error
             raise
 
+    async def _unless_it_dies(self, launching: Awaitable[Opened]) -> Opened:
+        """Playwright does not always notice when a browser dies in the middle of its start."""
+        work, death = asyncio.ensure_future(launching), asyncio.ensure_future(self._death())
+        try:
+            await asyncio.wait({work, death}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work}, timeout=LAST_WORD_SECONDS)  # when it does, it knows why
+            if not work.done():
+                raise BrowserFailed("the browser died while it started")
+            return work.result()
+        finally:
+            work.cancel()
+            death.cancel()
+
+    async def _death(self) -> None:
+        """Return when the browser of this run has lived, and died."""
+        while not (browser := self._living()):  # noqa: ASYNC110 - its word is in a file
+            await asyncio.sleep(LOOK_SECONDS)
+        await processes.ended(browser)
+
+    def _living(self) -> Process | None:
+        with suppress(KoalaError):  # what is wrong with the lock, the wrapper says
+            browser = self._named()
+            return browser if browser and processes.is_alive(browser) else None
+        return None
+
     def process(self) -> Process:
         """The browser's main process, as it named itself in the lock file."""
-        holder = locks.read(self._driver.volume, self._lock)
-        if holder is None or holder.role != ROLE or holder.fence != self._wrap.fence:
+        named = self._named()
+        if named is None:
             raise BrowserFailed(f"{self._lock.name} does not name the browser: its wrapper was passed by")
-        return Process(holder.pid, holder.started)
+        return named
+
+    def _named(self) -> Process | None:
+        """Whom the lock file names, where that is a browser of our fence."""
+        holder = locks.read(self._driver.volume, self._lock)
+        ours = holder is not None and holder.role == ROLE and holder.fence == self._wrap.fence
+        return Process(holder.pid, holder.started) if holder and ours else None
 
     def _end(self) -> None:
         """Kill what this run started: a browser of ours below our driver, never another holder's."""
-        holder = locks.read(self._driver.volume, self._lock)
-        if holder is None or holder.role != ROLE or holder.fence != self._wrap.fence:
-            return
-        ours = Process(holder.pid, holder.started)
-        if ours in processes.tree(self._driver.process):
+        ours = self._named()
+        if ours and ours in processes.tree(self._driver.process):
             processes.end_tree([ours], sessions=[ours.pid])

@@ -13,7 +13,11 @@ FIXED = (
     "--hide-crash-restore-bubble",
     "--disable-crashpad-for-testing",
 )
-
+NO_OTHER_WAY = (
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+)
+"""WebRTC would go around a proxy. Full Chromium knows only the first of these names, the headless shell the other."""
 
 ROOMY = 512 * 1024 * 1024
 """Bytes of /dev/shm from which on browsers use it; Docker's default of 64 MB makes them crash."""
@@ -27,7 +31,8 @@ def shared_memory_is_roomy() -> bool:
         room = os.statvfs("/dev/shm")  # noqa: S108 - the kernel's, not a file of ours
     except OSError:
         return False
-    return room.f_frsize * room.f_blocks >= ROOMY
+    ours = os.access("/dev/shm", os.W_OK | os.X_OK)  # noqa: S108 - likewise
+    return ours and room.f_frsize * room.f_blocks >= ROOMY
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class BrowserOptions:
     sandbox: bool = True
     """Chromium's own sandbox; impossible as root."""
     proxy: str | None = None
-    """URL without credentials."""
+    """URL without credentials. Nothing of the browser's goes around it: not to loopback names, not by WebRTC."""
     locale: str | None = None
     timezone: str | None = None
     viewport: tuple[int, int] | None = (1280, 800)
@@ -57,9 +62,9 @@ class BrowserOptions:
         return {
             "headless": not self.headed,
             "chromium_sandbox": self.sandbox,
-            "args": [*FIXED, *self.args],
+            "args": [*FIXED, *(NO_OTHER_WAY if self.proxy else ()), *self.args],
             "ignore_default_args": ["--disable-dev-shm-usage"] if shared_memory_is_roomy() else None,
-            "proxy": {"server": self.proxy} if self.proxy else None,
+            "proxy": {"server": self.proxy, "bypass": "<-loopback>"} if self.proxy else None,
             "downloads_path": self.downloads,
             "handle_sigint": False,
             "handle_sigterm": False,

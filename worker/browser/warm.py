@@ -7,8 +7,9 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from playwright.async_api import Browser, BrowserContext
+from playwright.async_api import Browser, BrowserContext, CDPSession
 
 from koala.fence import Fence
 from worker import locks, processes
@@ -35,6 +36,8 @@ class _Life:
     """One browser's life, with its own lock B."""
 
     browser: Browser
+    control: CDPSession
+    """What it was told by this holds for as long as this lasts."""
     lock: Path
     process: Process
     began: float
@@ -84,6 +87,7 @@ class WarmShell:
         life = self._life or await self._start(fence)
         async with launch.asked(CALL_SECONDS, "a new context"):
             made = await life.browser.new_context(**self._options.context())
+            await _deny_background_sync(life.control)
         self._jobs += 1
         return made
 
@@ -134,6 +138,18 @@ class WarmShell:
     async def _start(self, fence: Fence) -> _Life:
         lock = locks.create(self._driver.volume, locks.browser_path(self._driver.volume))
         run = launch.Run(self._driver, self._binary, lock, fence, self._options)
-        browser = await run.start(lambda arguments: self._driver.playwright.chromium.launch(**arguments))
-        self._life = _Life(browser, lock, run.process(), time.monotonic())
+        browser, control = await run.start(self._launch)
+        self._life = _Life(browser, control, lock, run.process(), time.monotonic())
         return self._life
+
+    async def _launch(self, arguments: dict[str, Any]) -> tuple[Browser, CDPSession]:
+        browser = await self._driver.playwright.chromium.launch(**arguments)
+        return browser, await browser.new_browser_cdp_session()
+
+
+async def _deny_background_sync(control: CDPSession) -> None:
+    """Let no page queue requests for later, past the act they belong to. Profiles have a preference for it."""
+    found = await control.send("Target.getBrowserContexts")
+    for context in found["browserContextIds"]:
+        denied = {"permission": {"name": "background-sync"}, "setting": "denied", "browserContextId": context}
+        await control.send("Browser.setPermission", denied)

@@ -1,4 +1,4 @@
-"""Commands for a person at the machine: doctor, run and profile. `koala` execs them here, for they need a browser.
+"""Commands for a person at the machine. `koala` execs them here, for they need a browser or the data volume.
 
 What they need besides is imported with the command: a slot starts without it.
 """
@@ -11,6 +11,8 @@ NAMES = {
     "doctor": "check this machine: store, browser, limits, clock",
     "run": "run one workflow here, without the pool",
     "profile": "browser identities: login, import, export, list, delete, unlock",
+    "backup": "store and profiles, while the pool runs",
+    "restore": "put a backup back: check, profiles, declare",
 }
 
 
@@ -28,14 +30,14 @@ def main(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     from koala import settings
-    from worker.commands import doctor, profile, run
+    from worker.commands import backup, doctor, profile, restore, run
 
     parser = argparse.ArgumentParser(prog="python -m worker")
     commands = parser.add_subparsers(dest="command", required=True)
-    for command in (doctor, run, profile):
+    by_name = {"run": run.run, "profile": profile.run, "backup": backup.run, "restore": restore.run}
+    for command in (doctor, run, profile, backup, restore):
         command.add(commands)
     given = parser.parse_args(arguments)
     if given.command == "doctor":
         return doctor.run(given)
-    config = settings.load()
-    return run.run(config, given) if given.command == "run" else profile.run(config, given)
+    return by_name[given.command](settings.load(), given)

@@ -13,7 +13,7 @@ from koala.errors import StoreAway
 from koala.leases import Terms
 from koala.settings import Settings
 from koala.store import Store, open_store
-from worker import volume
+from worker import volume, watermark
 from worker.volume import Volume
 
 
@@ -32,14 +32,21 @@ class Desk:
 
 
 @contextmanager
-def desk(config: Settings) -> Iterator[Desk]:
-    """Open store and volume. Raises what these raise; without the store nothing of a profile is touched."""
+def desk(config: Settings, *, restored: bool = False) -> Iterator[Desk]:
+    """Open store and volume. Raises what these raise; without the store nothing of a profile is touched.
+
+    Unless it is about to be declared `restored`, a store that went back is refused: a person's lease would move its
+    fences on until nobody could tell any more.
+    """
     try:
-        store = open_store(config.redis_url, config.password)
+        store = open_store(config.redis_url, config.password, config.redis_user)
     except StoreAway as error:
         raise StoreAway(f"{error} (a profile is touched only under its lease, which the store gives)") from error
     try:
-        yield Desk(config, store, data_volume(config))
+        where = data_volume(config)
+        if not restored:
+            watermark.refuse_lower(store, where)
+        yield Desk(config, store, where)
     finally:
         store.close()
 

@@ -9,9 +9,9 @@ from worker.locks.errors import LockDamaged, LockHeld, LockMissing, LowerFence
 from worker.locks.held import HeldLock
 from worker.locks.holder import Holder
 from worker.locks.paths import browser_path, child_path, driver_path, profile_path
-from worker.locks.proof import Alive, Gone, Unproved, prove_gone
+from worker.locks.proof import Alive, Gone, Unproved, prove_gone, still_there
 from worker.locks.tidy import remove_free, sweep
-from worker.locks.use import create, highest_fence, read, take
+from worker.locks.use import create, highest_anywhere, highest_fence, read, take
 
 __all__ = [
     "Alive",
@@ -27,11 +27,13 @@ __all__ = [
     "child_path",
     "create",
     "driver_path",
+    "highest_anywhere",
     "highest_fence",
     "profile_path",
     "prove_gone",
     "read",
     "remove_free",
+    "still_there",
     "sweep",
     "take",
 ]

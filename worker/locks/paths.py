@@ -11,6 +11,7 @@ from worker.volume import Volume
 
 PASSING = ("child-", "driver-", "browser-")
 """Beginnings of the names of locks that are used for one life; a profile's lock stays for ever."""
+LASTING = "profile-"
 
 
 def child_path(where: Volume, fence: Fence) -> Path:
@@ -30,4 +31,4 @@ def browser_path(where: Volume) -> Path:
 
 def profile_path(where: Volume, profile: str) -> Path:
     """B of a profile, for all its browsers. Raises InvalidName."""
-    return where.locks / f"profile-{names.check('profile', profile)}"
+    return where.locks / f"{LASTING}{names.check('profile', profile)}"

@@ -14,7 +14,8 @@ from worker.volume import Volume
 
 
 def remove_free(where: Volume, path: Path) -> bool:
-    """Remove a lock file that nobody holds; False when it is held or not there. Never for a profile's lock.
+    """Remove a lock file that nobody holds; False when it is held or not there. A profile's lock keeps its fence: it
+    goes only with a profile whose name is never used again.
 
     Only when no open `sent` names it: a missing lock file proves nothing, so that effect could never be
     settled.

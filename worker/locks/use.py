@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
+from koala.errors import VolumeError
 from koala.fence import Fence
 from worker import volume
 from worker.locks.errors import LowerFence
 from worker.locks.file import clear_last_browser, content_of, holder_in, locked, open_file
 from worker.locks.held import HeldLock
 from worker.locks.holder import Holder
+from worker.locks.paths import LASTING, PASSING
 from worker.volume import Volume
 from worker.wrappers import lockfile
 
@@ -55,6 +58,16 @@ def highest_fence(where: Volume, path: Path) -> Fence:
         return Fence.parse(content_of(where, path, descriptor)["fence"])
     finally:
         os.close(descriptor)
+
+
+def highest_anywhere(where: Volume) -> Fence:
+    """The highest fence in any lock file of the volume; 0.0 without one. A damaged file says nothing."""
+    found = [Fence(0, 0)]
+    for path in where.locks.iterdir():
+        if path.name.startswith((*PASSING, LASTING)):
+            with suppress(VolumeError):
+                found.append(highest_fence(where, path))
+    return max(found)
 
 
 def take(where: Volume, path: Path, role: str, fence: Fence) -> HeldLock:

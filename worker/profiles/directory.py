@@ -101,9 +101,9 @@ class ProfileDirectory:
         record = self.record()
         self._refuse_other_binary(record, binary, adopt)
         restored = self._roll_back_or_refuse(major, roll_back)
-        torn = self._torn() if record.state == "unclean" else ()
+        torn = self._torn(major) if record.state == "unclean" else ()
         if torn:
-            restored = self._fall_back(torn)
+            restored = self._fall_back(torn, major)
         upgraded_from = self._keep_before_upgrade(major)
         removed = tuple(self._remove_singletons())
         preferences.deny_background_sync(self.user_data / "Default" / "Preferences")
@@ -154,17 +154,18 @@ class ProfileDirectory:
             return None
         snapshot = self.snapshots.for_major(major)
         if not roll_back or snapshot is None:
-            way = "open it with `roll_back` to go back to the copy made before" if snapshot else "no copy was kept"
-            raise ProfileNewer(f"profile {self.name!r} was written by Chromium {newer}, this one is {major}: {way}")
+            raise ProfileNewer(
+                f"profile {self.name!r} was written by Chromium {newer}, this one is {major}: {_way_back(snapshot)}"
+            )
         self.snapshots.restore(snapshot, self.path / "rolled-back")
         return snapshot.name
 
-    def _torn(self) -> tuple[str, ...]:
-        good = self.snapshots.last_good()
+    def _torn(self, major: int) -> tuple[str, ...]:
+        good = self.snapshots.last_good(major)
         return tuple(databases.torn(self.user_data / "Default", good and good / "user-data" / "Default"))
 
-    def _fall_back(self, torn: tuple[str, ...]) -> str:
-        snapshot = self.snapshots.last_good()
+    def _fall_back(self, torn: tuple[str, ...], major: int) -> str:
+        snapshot = self.snapshots.last_good(major)
         if snapshot is None:
             raise ProfileDamaged(
                 f"profile {self.name!r}: {', '.join(torn)} torn and there is no good snapshot. "
@@ -188,6 +189,16 @@ class ProfileDirectory:
                 removed.append(f"{path.name} -> {path.readlink()}" if path.is_symlink() else path.name)
                 path.unlink()
         return removed
+
+
+def _way_back(snapshot: Path | None) -> str:
+    """What a person can do about a profile that a newer version wrote."""
+    if snapshot is None:
+        return "it has no copy from before. Run a worker with the newer browser, or delete it and log in again"
+    return (
+        f"the copy from before ({snapshot.name}) is put back when the pool goes back to this image: "
+        "`make deploy` says so by itself, `koala image back` by hand; or run a worker with the newer browser"
+    )
 
 
 def create(volume: Volume, name: str) -> ProfileDirectory:

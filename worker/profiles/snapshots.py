@@ -51,9 +51,13 @@ class Snapshots:
             shutil.rmtree(kept)  # of an earlier upgrade that was rolled back: what is there now is newer
         return self._copy(kept.name, old_major)
 
-    def last_good(self) -> Path | None:
-        """The newest good copy whose databases are whole; None when there is none."""
-        return next((path for path in self._good() if not databases.torn(path / "user-data" / "Default")), None)
+    def last_good(self, major: int | None = None) -> Path | None:
+        """The newest good copy whose databases are whole, left by a version up to `major` where one is given.
+
+        None when there is none.
+        """
+        fitting = (path for path in self._good() if major is None or _major(path) <= major)
+        return next((path for path in fitting if not databases.torn(path / "user-data" / "Default")), None)
 
     def for_major(self, major: int) -> Path | None:
         """The newest copy that a version up to `major` left; None when there is none."""
@@ -80,6 +84,11 @@ class Snapshots:
         _copy(self._profile, new)
         files.replace_json(new / COMPLETE, {"major": major})
         return new.rename(self._path / name)
+
+
+def _major(copy: Path) -> int:
+    """The version that left a complete copy; 0 where it was not noted."""
+    return int((files.read_json(copy / COMPLETE) or {}).get("major") or 0)
 
 
 def _relevant(root: Path) -> list[Path]:

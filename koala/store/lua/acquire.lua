@@ -1,8 +1,11 @@
 -- Gives the lease on a task's profile (or on the task) to one attempt and starts it; the same token again, the same answer.
 -- KEYS  task block; 20 lease  21 leases  22 attempts  23 fence counter  24 switches  25 hold-until
+--       26 the longest lease there ever was, ms
 -- ARGV  1 id  2 token  3 ttl in ms  4 resource  5 slot  6 worker  7 facts of the attempt, JSON
--- Reply {ok, fence, expires_ms, now_ms} or refusal: status, held, paused, epoch, hold
--- Invariant: promise 1, at most one unexpired lease a resource; the counter never goes back.
+--       8 and 9 epoch and counter of the highest fence that the asker has ever seen
+-- Reply {ok, fence, expires_ms, now_ms} or refusal: status, held, paused, epoch, hold, went_back {fence}
+-- Invariant: promise 1, at most one unexpired lease a resource; the counter never goes back, and does not move while it
+--       is lower than one that was seen: were it to pass that, nobody would notice any more that the store went back.
 local id, token = ARGV[1], ARGV[2]
 local now = now_ms()
 local lease = redis.call('HMGET', KEYS[20], 'token', 'fence', 'expires_ms')
@@ -17,12 +20,17 @@ if switch then return refuse('paused', {switch = switch}) end
 if now < tonumber(redis.call('GET', KEYS[25]) or 0) then return refuse('hold') end
 local epoch = redis.call('GET', KEYS[9])
 if not epoch then return refuse('epoch') end
+local given = tonumber(redis.call('GET', KEYS[23]) or 0)
+if tonumber(epoch) < tonumber(ARGV[8]) or (tonumber(epoch) == tonumber(ARGV[8]) and given < tonumber(ARGV[9])) then
+  return refuse('went_back', {fence = epoch .. '.' .. integer(given)})
+end
 local fence = epoch .. '.' .. redis.call('INCR', KEYS[23])
 local expires = now + tonumber(ARGV[3])
 redis.call('DEL', KEYS[20])
 redis.call('HSET', KEYS[20], 'fence', fence, 'task', id, 'token', token, 'expires_ms', integer(expires),
   'slot', ARGV[5], 'worker', ARGV[6], 'since_ms', integer(now))
 redis.call('ZADD', KEYS[21], integer(expires), ARGV[4])
+longer(KEYS[26], ARGV[3])
 local facts = cjson.decode(ARGV[7])
 facts.fence, facts.slot, facts.worker, facts.started_ms = fence, ARGV[5], ARGV[6], now
 redis.call('HSET', KEYS[22], fence, cjson.encode(facts))

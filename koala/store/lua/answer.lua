@@ -1,9 +1,10 @@
 -- A person's answer to a question, applied once.
--- KEYS  task block; 20 effect
+-- KEYS  task block; 20 effect  21 counts  22 counted
 -- ARGV  1 task id  2 question id  3 try  4 approve | reject | happened | did_not_happen | look_again  5 who  6 note
 --       7 receipt, JSON ('' for none)
 -- Reply {ok, status} or refusal: question (state of it), status, try, kind, quiet, state
 -- Invariant: the first answer wins; an answer to one try never touches another.
+COUNTS, COUNTED = KEYS[21], KEYS[22]
 local id, answer, who = ARGV[1], ARGV[4], ARGV[5]
 local now = now_ms()
 local text = redis.call('HGET', KEYS[7], ARGV[2])

@@ -1,7 +1,8 @@
 -- A person ends a task; one that runs stops at its next step, one with an open effect ends when that is settled.
--- KEYS  task block
+-- KEYS  task block; 20 counts  21 counted
 -- ARGV  1 id  2 who  3 why
 -- Reply {ok, status, waits} or refusal: unknown, status
+COUNTS, COUNTED = KEYS[20], KEYS[21]
 local now = now_ms()
 local status = redis.call('HGET', KEYS[1], 'status')
 if not status then return refuse('unknown') end

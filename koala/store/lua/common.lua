@@ -11,7 +11,11 @@
 --   KEYS[8] asked        zset    open questions by the time they were asked
 --   KEYS[9] epoch        string
 --   KEYS[10..19] indexes zset    one a status, in the order of STATUSES
--- Keys of the script's own begin at KEYS[20]. Times are ms since 1970 by the store's clock.
+-- Keys of the script's own begin at KEYS[20]. Scripts that end attempts or tasks have the counters as their last two,
+-- and set COUNTS and COUNTED to them:
+--   counts   hash  of one image: attempt|workflow|outcome, ended|workflow|status and crash|kind -> how often
+--   counted  zset  the keys of all such hashes, by when they were last raised
+-- Times are ms since 1970 by the store's clock.
 -- Replies are JSON objects with `ok`; a refusal has a `reason` from a closed list.
 
 local STATUSES = {'later', 'ready', 'handed', 'running', 'review', 'done', 'failed', 'cancelled', 'dead', 'expired'}
@@ -20,6 +24,8 @@ for i, status in ipairs(STATUSES) do
   INDEX[status] = i
   if i > 5 then ENDED[status] = true end
 end
+local COUNTS, COUNTED
+local COUNTERS = 2000  -- a hash that is full counts further workflows as `other`
 local BAND = 1e14  -- one priority step in a rank; times need less than 2e12
 
 local function integer(number) return string.format('%.0f', number) end
@@ -42,6 +48,16 @@ local function rank(priority, time) return (9 - tonumber(priority)) * BAND + ton
 local function note(now, action, fields)
   local data = next(fields or {}) and cjson.encode(fields) or '{}'
   redis.call('XADD', KEYS[2], 'MAXLEN', '~', 2000, '*', 'at', integer(now), 'action', action, 'data', data)
+end
+
+-- Raises a counter by one. `last` is the outcome or status; of a crash there is only `name`, its kind.
+local function count(now, kind, name, last)
+  if not COUNTS then return end
+  local tail = last and ('|' .. last) or ''
+  local field = kind .. '|' .. name .. tail
+  local full = redis.call('HLEN', COUNTS) >= COUNTERS and redis.call('HEXISTS', COUNTS, field) == 0
+  redis.call('HINCRBY', COUNTS, full and (kind .. '|other' .. tail) or field, 1)
+  redis.call('ZADD', COUNTED, integer(now), COUNTS)
 end
 
 local function index_key(status) return KEYS[9 + INDEX[status]] end
@@ -74,7 +90,7 @@ end
 
 -- Puts a task into a status: record, index, lane and deadline agree after it. `score` is the index score.
 local function move(id, to, now, score)
-  local task = redis.call('HMGET', KEYS[1], 'status', 'lane', 'priority', 'created_ms', 'question', 'crashes')
+  local task = redis.call('HMGET', KEYS[1], 'status', 'lane', 'priority', 'created_ms', 'question', 'crashes', 'workflow')
   local from = task[1]
   if from then redis.call('ZREM', index_key(from), id) end
   if from == 'ready' then leave_lane(id, task[2]) end
@@ -88,7 +104,19 @@ local function move(id, to, now, score)
   if ENDED[to] then
     redis.call('HSET', KEYS[1], 'ended_ms', integer(now), 'wanted', '')
     redis.call('ZREM', KEYS[6], id)
+    count(now, 'ended', task[7] or 'other', to)
   end
+end
+
+-- Makes the task of the block, whose record must not be there yet. `due` 0: now; `deadline` 0: none. Returns its status.
+local function accept(id, record, due, deadline, now)
+  for field, value in pairs(record) do redis.call('HSET', KEYS[1], field, value) end
+  redis.call('HSET', KEYS[1], 'id', id, 'created_ms', integer(now), 'due_ms', integer(math.max(due, now)),
+    'deadline_ms', integer(deadline), 'attempts', 0, 'crashes', 0, 'jobs', 0, 'wanted', '', 'question', '')
+  if deadline > 0 then redis.call('ZADD', KEYS[6], integer(deadline), id) end
+  local to = due > now and 'later' or 'ready'
+  move(id, to, now, to == 'later' and due or now)
+  return to
 end
 
 -- Opens a question about an effect and closes the task's former one. Returns its id.
@@ -150,6 +178,28 @@ end
 local function held(lease, fence, now)
   local got = redis.call('HMGET', lease, 'fence', 'expires_ms')
   return got[1] == fence and tonumber(got[2]) > now
+end
+
+-- Keeps the longest TTL of any lease: so long a restored store gives none.
+local function longer(key, ttl)
+  if tonumber(ttl) > tonumber(redis.call('GET', key) or 0) then redis.call('SET', key, ttl) end
+end
+
+-- Whether an operation is a question of a workflow, which acts on nothing. Names of effects do not begin like that.
+local function asks(operation) return string.match(operation, '^[^/]*/ask%.') ~= nil end
+
+-- What may have been done after the backup that the store was restored from: `sent`, by anyone of the older epochs.
+-- Only a settlement leads out of it. Returns its try.
+local UNKNOWN_SETTLE_S = 300  -- for an effect that had not told its own yet
+local function doubt(effect, open, operation, epoch, now)
+  local got = redis.call('HMGET', effect, 'sent', 'hash', 'description')
+  local before = got[1] and cjson.decode(got[1]) or {}
+  local facts = {owner = 'ALL', epoch = epoch, fence = before.fence or '', sent_ms = now,
+    settle_s = before.settle_s or UNKNOWN_SETTLE_S, try = redis.call('HINCRBY', effect, 'try', 1)}
+  redis.call('HSET', effect, 'state', 'sent', 'token', '', 'doubted', epoch, 'sent', cjson.encode(facts))
+  facts.hash, facts.description = got[2] or '', got[3] or ''
+  redis.call('HSET', open, operation, cjson.encode(facts))
+  return facts.try
 end
 
 local function paused(switches, workflow, profile, worker)

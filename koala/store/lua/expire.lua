@@ -1,7 +1,8 @@
 -- A task past its deadline ends as expired, or wants to, when it runs or has an open effect.
--- KEYS  task block
+-- KEYS  task block; 20 counts  21 counted
 -- ARGV  1 id
 -- Reply {ok, status} or refusal: status, early
+COUNTS, COUNTED = KEYS[20], KEYS[21]
 local now = now_ms()
 local task = redis.call('HMGET', KEYS[1], 'status', 'deadline_ms')
 if not task[1] or ENDED[task[1]] then

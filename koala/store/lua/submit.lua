@@ -12,11 +12,6 @@ if ARGV[5] == '1' then
 end
 if redis.call('EXISTS', KEYS[1]) == 1 then return reply({ok = true, id = id, existing = true}) end
 if ARGV[5] == '1' then redis.call('SET', KEYS[20], id, 'EX', ARGV[6]) end
-for field, value in pairs(cjson.decode(ARGV[2])) do redis.call('HSET', KEYS[1], field, value) end
-redis.call('HSET', KEYS[1], 'id', id, 'created_ms', integer(now), 'due_ms', integer(math.max(due, now)),
-  'deadline_ms', integer(deadline), 'attempts', 0, 'crashes', 0, 'jobs', 0, 'wanted', '', 'question', '')
-if deadline > 0 then redis.call('ZADD', KEYS[6], integer(deadline), id) end
-local to = due > now and 'later' or 'ready'
-move(id, to, now, to == 'later' and due or now)
+local to = accept(id, cjson.decode(ARGV[2]), due, deadline, now)
 note(now, 'task_submitted', {status = to, due_ms = due})
 return reply({ok = true, id = id, status = to, existing = false})

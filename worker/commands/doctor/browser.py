@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +32,7 @@ RENDER_S = 20.0
 PAGE = "data:text/html,<h1>koala</h1>"
 INSTALL = "apt-get install chromium chromium-headless-shell"
 
-_Opened = AbstractAsyncContextManager[tuple[BrowserContext, Process]]
+Opened = AbstractAsyncContextManager[tuple[BrowserContext, Process]]
 
 
 @dataclass
@@ -68,15 +68,14 @@ def browse(config: Settings) -> Browsing:
 
 async def _browse(config: Settings, found: Browsers, seen: Browsing) -> None:
     sandbox = config.browser_sandbox and os.geteuid() != 0  # as root that is the sandbox's own finding
-    with _throw_away(config) as where:
-        options = BrowserOptions(tmp=where.tmp, sandbox=sandbox)
+    with throw_away(config) as where:
+        options = BrowserOptions(tmp=where.tmp, sandbox=sandbox, proxy=config.proxy or None)
         driver = await Driver.start(where, FENCE, tmp=where.tmp)
         try:
             seen.findings.append(ok("driver", "Playwright's driver starts under its lock"))
-            await _launched("full browser", seen, _full(driver, where, found, options))
-            if found.shell:
-                await _launched("headless shell", seen, _shell(driver, found, options))
-            else:
+            for name, opened in starts(driver, where, found, options).items():
+                await launched(name, seen, opened)
+            if not found.shell:
                 without = "not there: work without a profile uses the full browser, which is slower"
                 seen.findings.append(warn("headless shell", without, "apt-get install chromium-headless-shell"))
         finally:
@@ -84,7 +83,7 @@ async def _browse(config: Settings, found: Browsers, seen: Browsing) -> None:
 
 
 @contextmanager
-def _throw_away(config: Settings) -> Iterator[Volume]:
+def throw_away(config: Settings) -> Iterator[Volume]:
     """A volume for this only: on the data volume where there is one, else in the temporary directory."""
     data = config.data / "tmp"
     home = Path(tempfile.mkdtemp(prefix="koala-doctor-", dir=data if data.is_dir() else None))
@@ -92,6 +91,12 @@ def _throw_away(config: Settings) -> Iterator[Volume]:
         yield volume.create(home / "volume")
     finally:
         shutil.rmtree(home, ignore_errors=True)
+
+
+def starts(driver: Driver, where: Volume, found: Browsers, options: BrowserOptions) -> Mapping[str, Opened]:
+    """The browsers that slots use here, by name, each to be entered; a full one is always among them."""
+    full = {"full browser": _full(driver, where, found, options)}
+    return full | ({"headless shell": _shell(driver, found, options)} if found.shell else {})
 
 
 @asynccontextmanager
@@ -122,13 +127,15 @@ async def _shell(
         await shell.close(settled=True)
 
 
-async def _launched(name: str, seen: Browsing, browser: _Opened) -> None:
+async def launched(name: str, seen: Browsing, browser: Opened, *, lives_s: float = 0) -> None:
+    """Enter it, draw a page, and note how that went. A browser that dies within `lives_s` has failed."""
     began = time.monotonic()
     try:
         async with browser as (context, process):
             start = time.monotonic() - began
             render = await _render(context)
             megabytes = seen.look(process)
+            await _outlive(process, began + lives_s)
     except BrowserMissing as error:
         seen.findings.append(fail(name, str(error), INSTALL, Exit.BROWSER))
     except (KoalaError, PlaywrightError, TimeoutError) as error:
@@ -138,6 +145,16 @@ async def _launched(name: str, seen: Browsing, browser: _Opened) -> None:
     else:
         took = f"starts in {start:.2f} s, renders a page in {render:.2f} s, holds {megabytes} MB"
         seen.findings.append(ok(name, took))
+
+
+async def _outlive(process: Process, until: float) -> None:
+    """Wait until then, and raise BrowserFailed when the browser has died meanwhile."""
+    try:
+        async with asyncio.timeout(until - time.monotonic()):
+            await processes.ended(process)
+    except TimeoutError:
+        return
+    raise BrowserFailed("it came up and died again")
 
 
 async def _render(context: BrowserContext) -> float:

@@ -56,9 +56,9 @@ def secrets(config: Settings) -> Iterator[Finding]:
 
 
 def _directory(folder: Path) -> Finding:
-    if folder.stat().st_mode & 0o007:
-        return warn("secrets directory", f"{folder} is open to everyone", f"chmod o-rwx {folder}")
-    return ok("secrets directory", f"{folder} is closed to others")
+    if folder.stat().st_mode & 0o002:
+        return warn("secrets directory", f"everyone may write into {folder}", f"chmod o-w {folder}")
+    return ok("secrets directory", f"only its owner writes into {folder}")
 
 
 def _secret(path: Path) -> Finding | None:

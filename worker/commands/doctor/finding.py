@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from koala.errors import KoalaError
+from koala.errors import KoalaError, told
 from koala.exits import Exit
 
 
@@ -66,4 +66,4 @@ def safely(name: str, check: Check) -> Iterator[Finding]:
     except KoalaError as error:
         yield fail(name, str(error), "", error.exit)
     except Exception as error:  # noqa: BLE001 - a check that breaks must not hide the others
-        yield fail(name, f"the check itself failed: {type(error).__name__}: {error}", "report this")
+        yield fail(name, f"the check itself failed: {told(error)}", "report this")

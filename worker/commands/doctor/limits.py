@@ -12,14 +12,10 @@ import psutil
 
 from koala.clock import boottime
 from koala.settings import Settings
-from worker import processes
+from worker import capacity, cgroup, processes
+from worker.capacity import FILES_A_BROWSER, PROCESSES_A_SLOT
 from worker.commands.doctor.finding import Finding, fail, graded, ok, warn
 
-FILES_A_SLOT = 800
-"""Descriptors: one browser with ten plain tabs had 753."""
-PROCESSES_A_SLOT = 300
-"""Processes and threads: the same browser had 210, driver and child come on top."""
-MEGABYTES_A_SLOT = 400
 SHM_MEGABYTES_A_SLOT = 256
 MEGA = 1024**2
 SHM = Path("/dev") / "shm"
@@ -33,17 +29,17 @@ def files(config: Settings) -> Iterator[Finding]:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     yield graded(
         "open files",
-        f"{_number(soft)} allowed (at most {_number(hard)}), a browser needs up to {FILES_A_SLOT}",
+        f"{_number(soft)} allowed (at most {_number(hard)}), a browser needs up to {FILES_A_BROWSER}",
         f"raise it: {FILES}",
-        fails=0 <= soft < FILES_A_SLOT,
-        warns=0 <= soft < 4 * FILES_A_SLOT,
+        fails=0 <= soft < FILES_A_BROWSER,
+        warns=0 <= soft < 4 * FILES_A_BROWSER,
     )
 
 
 def pids(config: Settings) -> Iterator[Finding]:
     """Processes and threads: of the container, and of the user."""
     need = config.slots * PROCESSES_A_SLOT
-    most, used = _cgroup("pids.max", "pids"), _cgroup("pids.current", "pids") or 0
+    most, used = cgroup.process_limit(), cgroup.limit("pids.current", "pids") or 0
     user = resource.getrlimit(resource.RLIMIT_NPROC)[0]
     rooms = [most - used if most is not None else None, user if user >= 0 and os.geteuid() else None]
     room = min((number for number in rooms if number is not None), default=None)
@@ -59,18 +55,18 @@ def pids(config: Settings) -> Iterator[Finding]:
 
 def memory(config: Settings) -> Iterator[Finding]:
     """What is available, in the container where that is less."""
-    need = config.slots * MEGABYTES_A_SLOT
+    need = capacity.needed(config) // MEGA
     machine = psutil.virtual_memory().available // MEGA
-    limit = _cgroup("memory.max", "memory", "memory.limit_in_bytes")
-    used = _cgroup("memory.current", "memory", "memory.usage_in_bytes") or 0
-    container = None if limit is None or limit > 2**50 else (limit - used) // MEGA
+    limit = cgroup.memory_limit()
+    used = cgroup.limit("memory.current", "memory", "memory.usage_in_bytes") or 0
+    container = None if limit is None else (limit - used) // MEGA
     room = machine if container is None else min(machine, container)
     whose = "" if container is None else f" (the container's limit is {(limit or 0) // MEGA} MB)"
     yield graded(
         "memory",
         f"{room} MB available{whose}, {config.slots} slots need about {need} MB",
         "lower KOALA_SLOTS, or give it more memory: the kernel kills browsers otherwise",
-        fails=room < MEGABYTES_A_SLOT,
+        fails=room < config.slot_bytes // MEGA,
         warns=room < need,
     )
 
@@ -122,27 +118,6 @@ def clock() -> Iterator[Finding]:
         fails=resolution > 0.1,
         warns=resolution > 0.001 or source == "jiffies",
     )
-
-
-def _cgroup(name: str, controller: str, old_name: str = "") -> int | None:
-    """The smallest value of a limit on our way up the tree of either version; None for no limit."""
-    values = [_value(folder / name) for folder in _folders("", "/sys/fs/cgroup")]
-    values += [_value(folder / (old_name or name)) for folder in _folders(controller, f"/sys/fs/cgroup/{controller}")]
-    numbers = [value for value in values if value is not None]
-    return min(numbers) if numbers else None
-
-
-def _folders(controller: str, mount: str) -> Iterator[Path]:
-    for line in (_text("/proc/self/cgroup") or "").splitlines():
-        _, controllers, path = line.split(":", 2)
-        if controller in controllers.split(","):
-            here = Path(mount + path)
-            yield from (folder for folder in (here, *here.parents) if folder.is_relative_to(mount))
-
-
-def _value(path: Path) -> int | None:
-    text = _text(str(path))
-    return int(text) if text and text.isdigit() else None
 
 
 def _text(path: str) -> str:

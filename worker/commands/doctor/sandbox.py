@@ -45,7 +45,7 @@ def blocking() -> tuple[str, str]:
     if _value("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1":
         return "AppArmor (it restricts user namespaces)", "give Chromium an AppArmor profile that allows `userns`"
     if "Seccomp:\t2" in _value("/proc/self/status"):
-        return "a seccomp profile (the container engine's)", "start the container with Koala's seccomp profile"
+        return "a seccomp profile (the container engine's)", "start the container with container/seccomp/chromium.json"
     return "something that forbids user namespaces", "allow them, or apt-get install chromium-sandbox"
 
 

@@ -24,7 +24,7 @@ SKEW_MOST_S = 60.0
 def store(config: Settings) -> Iterator[Finding]:
     """Read only: nothing is written into it."""
     where = address(config.redis_url)
-    client = client_for(config.redis_url, config.password)
+    client = client_for(config.redis_url, config.password, config.redis_user)
     try:
         client.ping()
     except StoreAway as error:

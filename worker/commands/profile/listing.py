@@ -71,7 +71,7 @@ def list_(config: Settings, as_json: bool) -> Exit:
 
 def _leases(config: Settings) -> Leases | None:
     try:
-        store = open_store(config.redis_url, config.password)
+        store = open_store(config.redis_url, config.password, config.redis_user)
         try:
             return leases.held(store)
         finally:

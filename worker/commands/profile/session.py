@@ -14,8 +14,8 @@ from koala.fence import Fence
 from worker import profiles
 from worker.browser import BrowserOptions, Driver, ProfileBrowser, find_browsers, open_profile
 from worker.commands.desk import Desk
+from worker.engine import Engine
 from worker.locks import LockHeld
-from worker.pages import Engine
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class Session:
             tmp=self._tmp,
             headed=headed,
             sandbox=config.browser_sandbox,
+            proxy=config.proxy or None,
             viewport=None if headed else (1280, 800),
         )
         browsers = lambda: find_browsers(config.chromium, config.headless_shell)  # noqa: E731

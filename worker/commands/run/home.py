@@ -67,7 +67,7 @@ def home(**variables: str) -> Iterator[Home]:
 
 
 def _settings(url: str) -> Settings:
-    return settings.load(redis_url=url, redis_password=None)
+    return settings.load(redis_url=url, redis_user="", redis_password=None)
 
 
 def _in_memory() -> Store:

@@ -86,12 +86,14 @@ class Laptop:
     async def _ready_child(self) -> Child:
         """A living child, started in this, the main thread."""
         if self._child is None or not self._child.alive:
-            self._child = await Child.start(self._place.tmp, self._spare)
+            proxy = self._place.settings.proxy
+            self._child = await Child.start(self._place.tmp, self._spare, proxy=proxy)
         return self._child
 
     def _acquire(self, task: Task) -> Lease | str:
         place = self._place
-        facts = {"machine": place.volume.machine, "boot": processes.boot_id(), "pid": os.getpid()}
+        here = {"machine": place.volume.machine, "boot": processes.boot_id(), "pid": os.getpid()}
+        facts = {**here, "image": place.settings.image}
         token = secrets.token_hex(16)
         return leases.acquire(place.store, task, token, place.terms, slot=place.slot, worker=place.worker, facts=facts)
 

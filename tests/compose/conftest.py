@@ -1,0 +1,58 @@
+"""The images that these tests run, built once; an engine that is missing skips them at home and fails them in CI."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.compose_pool import ROOT, ComposePool, run
+
+HERE = Path(__file__).parent
+TAG = "1"
+BASE = "koala:test"
+SHOP = """FROM koala:test
+COPY . /opt/koala/app/demo
+"""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Images are built and pools started inside the first test that needs them."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.timeout(900))
+
+
+def pytest_runtest_setup() -> None:
+    """Raise skip or failure where no engine answers."""
+    if subprocess.run(["docker", "compose", "ls"], capture_output=True, check=False).returncode == 0:
+        return
+    reason = "needs a Docker engine with Compose: run `make test-compose`"
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def images() -> str:
+    """The tag under which everything is built: Koala's image, an author's on top of it, the egress's and the shop's."""
+    build = ["docker", "build", "--quiet", "--network", "host"]
+    run([*build, "--tag", BASE, "--build-arg", "VERSION=test", "."], dict(os.environ))
+    shop = subprocess.run(
+        [*build, "--tag", "koala-test-shop:test", "--file", "-", "demo"], cwd=ROOT, input=SHOP, text=True, check=True
+    )
+    assert shop.returncode == 0
+    with ComposePool(TAG) as pool:
+        pool.compose("build", "--quiet", "worker", "egress")
+    return TAG
+
+
+@pytest.fixture(scope="module")
+def pool(images: str) -> Iterator[ComposePool]:
+    """A pool of two workers that a module's tests share."""
+    with ComposePool(images) as made:
+        made.up()
+        yield made
