@@ -16,8 +16,13 @@ from deploy.pool import Pool, Sight, Slot
 from deploy.problem import KoalaSaid, PoolAway
 from deploy.project import Project
 from deploy.say import Progress, say
+from deploy.services import WORKER
 
 PACE_S = 1.0
+UNKNOWN_S = 10.0
+"""A worker that the pool does not know after so long is told by signal. Not at once: an engine that comes up again
+starts those again that ended by one.
+"""
 
 
 @dataclass
@@ -56,7 +61,7 @@ class Leaving:
         return [one for one in self._now() if one.up]
 
     def _tell(self, left: Sequence[Container]) -> Sight | None:
-        """Drain each worker once; one that the pool does not know, or that it cannot be asked about, by signal."""
+        """Drain each worker, once; one that the pool does not know of for a while, by signal."""
         try:
             sight = self.pool.sight()
         except PoolAway:
@@ -64,12 +69,17 @@ class Leaving:
         for one in left:
             names = sight.workers(one) if sight else []
             for worker in names:
-                self._drain(worker)
-            if not names and one.id not in self._told:
+                self._drain(worker, one)
+            if not names and self._is_unknown(one):
                 self._signal(one)
         return sight
 
-    def _drain(self, worker: str) -> None:
+    def _is_unknown(self, one: Container) -> bool:
+        """Whether it was not told yet, and is no worker, or has had time enough to show up. One that left was told."""
+        waited = time.monotonic() - self._since > UNKNOWN_S
+        return one.id not in self._told and (one.service != WORKER or one.state == "restarting" or waited)
+
+    def _drain(self, worker: str, one: Container) -> None:
         if worker in self._told:
             return
         try:
@@ -79,7 +89,7 @@ class Leaving:
         except KoalaSaid as error:
             if error.code != Exit.NOT_FOUND:  # it has just ended
                 raise
-        self._told.add(worker)
+        self._told |= {worker, one.id}
 
     def _signal(self, one: Container) -> None:
         # One between two restarts has no process to signal: to stop it keeps it from coming back.
@@ -89,7 +99,7 @@ class Leaving:
 
     def _text(self, left: Sequence[Container], sight: Sight | None) -> str:
         if sight is None:
-            return f"waits for {named(left)}: the pool does not answer, they were told by signal"
+            return f"waits for {named(left)}: the pool does not answer; they are told by signal then"
         return f"waits for {'; '.join(_one(container, sight.of(container)) for container in left)}{self._until()}"
 
     def _until(self) -> str:

@@ -127,7 +127,7 @@ def counts(image: str) -> str:
 
 
 def schedule(name: str) -> str:
-    """A schedule's record, a hash. `SCHEDULES` has all names by status, `SCHEDULES_DUE` those to be looked at, by when."""
+    """A schedule's record, a hash. `SCHEDULES` has all by status, `SCHEDULES_DUE` those to be looked at, by when."""
     return "koala:schedule:" + name
 
 

@@ -85,9 +85,13 @@ def planned(run: Planned) -> dict[str, Any]:
 
 
 def ahead(definition: Definition, runs: Sequence[Planned]) -> RenderableType:
-    """Planned runs, in the zone and in UTC."""
-    rows: list[Row] = [[run.local, run.utc, Text("; ".join(run.remarks), "yellow")] for run in runs]
-    return listing([definition.zone, "UTC", ""], rows)
+    """Planned runs, in the zone and in UTC, each with what is unusual about it below."""
+    width = max(len(run.local) for run in runs)
+    lines = [Text(f"{definition.zone:<{width}}  UTC", "bold")]
+    for run in runs:
+        lines.append(Text(f"{run.local:<{width}}  {run.utc}"))
+        lines += [Text(f"    {remark}", "yellow") for remark in run.remarks]
+    return Group(*lines)
 
 
 def _status(state: State) -> dict[str, Any]:

@@ -59,7 +59,7 @@ CHECKS = (
             "inactive (dead)": "it was stopped, or it drained, or its run is over",
             "failed": "it is left alone until systemctl reset-failed UNIT, systemctl start UNIT. Its Result says why:",
             "  exit-code": f"with a status of {NEVER_AGAIN}, a person has to mend something: `koala exits`",
-            "  start-limit-hit": "too many failures in a row; the journal has the reason of each",
+            "  start-limit-hit": "too many failures in a row, as the journal's `start request repeated too quickly` says",
             "  timeout": "a stop took longer than TimeoutStopSec, and was cut",
             "  oom-kill": "the machine's memory, or MemoryMax, is too small",
         },

@@ -57,6 +57,8 @@ def _steps(store: Store, seen: Seen, keep_days: float) -> int:
     for done in range(STEPS):
         state = record.states(store, [seen])[0]
         made = step(store, seen, state, policy.decide(state, seen.now_ms), keep_days)
+        if made:
+            _tell(state, made)
         if made is None or not 0 < made.decision.next_ms <= seen.now_ms:
             return done + 1
         again = record.see(store, [seen.name])
@@ -76,7 +78,6 @@ def step(store: Store, seen: Seen, state: State, decision: Decision, keep_days: 
     reply = _run(store, seen, state, decision, _task(state.definition, start, task_id, decision, keep_days))
     if not reply["ok"]:
         return None
-    _tell(state, decision, reply)
     for running in decision.cancel:
         _cancel(store, running, state.name)
     return Step(decision, reply.get("task", ""), reply.get("known", False))
@@ -149,10 +150,11 @@ def _task(
     }  # fmt: skip
 
 
-def _tell(state: State, decision: Decision, reply: Reply) -> None:
+def _tell(state: State, made: Step) -> None:
+    decision = made.decision
     if decision.start:
-        action = "occurrence_known" if reply["known"] else "schedule_fired"
-        log().info(action, schedule=state.name, planned_ms=decision.start.planned_ms, task=reply["task"])
+        action = "occurrence_known" if made.known else "schedule_fired"
+        log().info(action, schedule=state.name, planned_ms=decision.start.planned_ms, task=made.task)
     for item in decision.skipped:
         log().info(
             "occurrences_skipped", schedule=state.name, outcome=str(item.outcome), from_ms=item.from_ms,

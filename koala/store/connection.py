@@ -60,9 +60,26 @@ def durability(client: redis.Redis) -> list[str]:
         for name, value in DURABLE.items()
         if got.get(name) != value
     ]
+    faults += _log_readable(client)
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
         faults.insert(0, f"Redis {version} is too old: use 7.0 or newer")
     return faults
+
+
+def _log_readable(client: redis.Redis) -> list[str]:
+    """Why Redis would leave writes out when it reads its log back; empty when it reads all of them.
+
+    It reads the log as its default user, and an EXEC that this one may not do is dropped without an error
+    (redis/redis#14541, valkey-io/valkey#3983). A user that is off may be allowed everything all the same.
+    """
+    mended = "put `user default off resetpass ~* &* +@all` into its access list"
+    try:
+        said = client.execute_command("ACL", "DRYRUN", "default", "SET", "koala:probe", "1")
+    except redis.exceptions.ResponseError as error:
+        return [f"it does not say what its default user may do ({error}): allow ACL DRYRUN to this user, and {mended}"]
+    if said == "OK":
+        return []
+    return [f"its default user may not write ({said}), so a restart would lose transactions from its log: {mended}"]
 
 
 def open_store(url: str, password: str | None = None, user: str = "", timeout_s: float = 1.0) -> Store:

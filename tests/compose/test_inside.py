@@ -138,7 +138,7 @@ def test_pages_reach_the_world_and_nothing_private(pool: ComposePool) -> None:
     assert got[-len(sockets) :] == ["refused", "refused"]
 
 
-@pytest.mark.parametrize("profile", ["", "ann"])
+@pytest.mark.parametrize("profile", ["", "bob"])
 def test_neither_browser_shows_a_file(pool: ComposePool, profile: str) -> None:
     """An agent that goes where a page tells it must not read a secret aloud."""
     addresses = ["file:///run/secrets/redis_password", "view-source:file:///run/secrets/redis_password"]

@@ -51,15 +51,15 @@ def test_a_page_over_the_limit_dies_alone(pool: ComposePool) -> None:
     limit = pool.inspect(pool.containers()[0])["HostConfig"]["Memory"]
     assert limit > 0
     note = pool.home / "gates" / "hog.note"
-    beside = [pool.errand("test.order", f"beside-{number}", gates=["step"]) for number in range(3)]
+    beside = [pool.errand("test.order", f"beside-{number}", gates=["step1"]) for number in range(3)]
     for number in range(3):
-        pool.until_at(f"beside-{number}", "step")
+        pool.until_at(f"beside-{number}", "step1")
     hog = pool.submit("test.hog", {"note": str(note)})
     pool.until(note.exists, "it eats")
     pool.until_done(hog, within_s=120)
     assert all(pool.task(id_).status == "running" for id_ in beside)
     for number in range(3):
-        pool.open_gate(f"beside-{number}", "step")
+        pool.open_gate(f"beside-{number}", "step1")
     pool.until_done(*beside)
     assert all(pool.task(id_).crashes == 0 for id_ in beside)
     assert [pool.orders(f"beside-{number}") for number in range(3)] == [1] * 3

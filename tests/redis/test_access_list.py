@@ -75,6 +75,36 @@ def test_nobody_may_empty_reconfigure_stop_or_leave_its_keys(closed: RedisServer
     client.close()
 
 
+def test_what_scripts_and_transactions_wrote_is_there_after_a_restart() -> None:
+    """Promise 4: Redis reads its log as its default user, and drops transactions that this one may not make."""
+    with RedisServer(users.users(open_to_tests=False), CONF) as server:
+        for user in ("worker", "scheduler", "operator"):
+            with connected(server, user) as client:
+                client.eval(
+                    "redis.call('SET', KEYS[1], 1); redis.call('HSET', KEYS[2], 'a', 1)", 2, f"koala:{user}", "koala:h"
+                )
+        with connected(server, "worker") as client, client.pipeline() as pipe:
+            pipe.set("koala:first", 1).set("koala:second", 2)
+            pipe.execute()
+        server.restart()
+        with connected(server, "worker") as client:
+            assert (
+                client.exists(*(f"koala:{name}" for name in ("worker", "scheduler", "operator", "first", "second")))
+                == 5
+            )
+
+
+def test_a_store_that_would_lose_transactions_is_refused() -> None:
+    listed = users.users(open_to_tests=False).replace(
+        "user default off resetpass ~* &* +@all", "user default off -@all"
+    )
+    with (
+        RedisServer(listed, CONF) as server,
+        pytest.raises(StoreUnsafe, match="a restart would lose transactions from its log: put `user default off"),
+    ):
+        open_store(server.socket_url, users.password("worker"), "worker")
+
+
 @pytest.mark.parametrize(("user", "password"), [("", None), ("worker", "wrong"), ("nobody", "x"), ("default", "")])
 def test_nobody_gets_in_without_a_name_and_its_password(closed: RedisServer, user: str, password: str | None) -> None:
     """It is told as what it is, and is not *away*: waiting would not help."""

@@ -24,7 +24,7 @@ class World:
     skipped: list[Skipped] = field(default_factory=list)
     most_at_once: int = 0
     batches: list[tuple[int, int, list[int]]] = field(default_factory=list)
-    """Each decision: cursor before, time, and what was newly chosen."""
+    """Each decision that considered new times: cursor before, time, and what was chosen of them."""
 
     def __post_init__(self) -> None:
         self.began = self.now
@@ -78,4 +78,5 @@ class World:
         before = {item.planned_ms for item in seen.waiting}
         after = [item.planned_ms for item in decision.waiting] + ([decision.start.planned_ms] if decision.start else [])
         dropped = [item.from_ms for item in decision.skipped if item.outcome == "overlap"]
-        self.batches.append((seen.cursor_ms, self.now, [at for at in (*after, *dropped) if at not in before]))
+        if decision.cursor_ms > seen.cursor_ms:
+            self.batches.append((seen.cursor_ms, self.now, [at for at in (*after, *dropped) if at not in before]))

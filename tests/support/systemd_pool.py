@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import tempfile
 import uuid
@@ -25,9 +26,14 @@ POOL = (STORE, SCHEDULER, WORKER)
 
 # What it takes to be a machine of one's own: systemd makes control groups and mounts.
 MACHINE = (
-    "--cap-add=SYS_ADMIN", "--security-opt=seccomp=unconfined", "--cgroupns=host", "--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw",
-    "--tmpfs=/run", "--tmpfs=/run/lock", "--tmpfs=/tmp:exec", "--env=container=docker", "--shm-size=512m",
-)  # fmt: skip
+    *("--cap-add=SYS_ADMIN", "--cap-add=SYS_PTRACE"),
+    "--security-opt=seccomp=unconfined",
+    "--cgroupns=host",
+    "--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw",
+    *("--tmpfs=/run", "--tmpfs=/run/lock", "--tmpfs=/tmp:exec"),
+    "--env=container=docker",
+    "--shm-size=512m",
+)
 
 
 class Shop(ShopProcess):
@@ -136,9 +142,7 @@ class SystemdPool(PoolView):
 
     def submit(self, workflow: str, args: Mapping[str, Any], *, plan: str = "", dedupe: str = "", **more: Any) -> str:
         """Accept a task; folders are where the worker finds them."""
-        told = {
-            name: value.replace(str(self.home), INSIDE) if name == "folder" else value for name, value in args.items()
-        }
+        told = json.loads(json.dumps(dict(args)).replace(str(self.home), INSIDE))
         return super().submit(workflow, told, plan=plan, dedupe=dedupe, **more)
 
     def make_gates(self, reference: str) -> Path:

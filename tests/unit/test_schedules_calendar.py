@@ -44,9 +44,7 @@ def near(name: str, which: int, minute: int) -> datetime:
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    expressions, st.sampled_from(ZONES), st.sampled_from([0, 1]), st.integers(-1500, 300), st.integers(0, 59_999)
-)
+@given(expressions, st.sampled_from(ZONES), st.sampled_from([0, 1]), st.integers(-1500, 300), st.integers(0, 59_999))
 @example("*/10 5 * * *", "Australia/Lord_Howe", 0, -60, 0)
 @example("0,30 2 * * *", "Europe/Berlin", 0, -200, 0)
 @example("15 1 * * *", "America/New_York", 1, 20, 0)
