@@ -15,8 +15,8 @@ up:  ## start the pool with Docker: secrets, images, containers
 status:  ## what runs where, and why things wait
 	@$(tool) status
 
-logs:  ## follow what the containers write
-	@$(tool) logs
+logs:  ## follow what the containers write; all, or SERVICE=worker
+	@$(tool) logs $(SERVICE)
 
 down:  ## drain, then remove the containers; the data stays
 	@$(tool) down
@@ -30,8 +30,8 @@ drain:  ## nothing new starts, what runs ends; all of it, or WORKER=name
 resume:  ## work again after a drain
 	@$(tool) resume
 
-deploy:  ## roll the new image out in batches; back by itself when it is worse (DRY_RUN=1 prints the plan)
-	@$(tool) rollout $(if $(DRY_RUN),--dry-run)
+deploy:  ## roll the new image out in batches; back by itself when it is worse (DRY_RUN=1 prints the plan, BACK=1 goes back)
+	@$(tool) rollout $(if $(DRY_RUN),--dry-run) $(if $(BACK),--back) $(if $(TAG),--tag $(TAG))
 
 backup:  ## store and profiles, while the pool runs
 	@$(tool) backup "$(TO)"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from deploy.engine import Engine
 
-FRESH = re.compile(r"\d{8}-\d{6}")
-"""How the tags look that this tool makes."""
 UNTOLD = ("KOALA_IMAGE=",)
 """Variables that differ between two builds of the same source."""
 

@@ -76,6 +76,19 @@ class Project:
         """The lock that one command at a time holds."""
         return self.root / ".koala" / f"{self.services.project}.lock"
 
+    @property
+    def _notes(self) -> Path:
+        return self.lock.with_suffix(".built")
+
+    def built(self) -> list[str]:
+        """The tags that were built for this pool and may still be here. Only for tidying up."""
+        return self._notes.read_text("utf-8").split() if self._notes.exists() else []
+
+    def note_built(self, tags: list[str]) -> None:
+        """Remember them in place of those before."""
+        self._notes.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        self._notes.write_text("".join(f"{tag}\n" for tag in tags), "utf-8")
+
     def keep(self, values: Mapping[str, str | None]) -> None:
         """Write variables into `.env`, so that plain `docker compose` does the same as this tool."""
         envfile.write(self.env_file, values)

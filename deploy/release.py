@@ -28,6 +28,8 @@ def build(project: Project, services: list[str]) -> Release:
         return Release(given, given if project.runs() == given else "")
     tag = given or images.fresh_tag(datetime.now().astimezone())
     say(f"builds {project.reference(tag)}")
+    if not given:
+        project.note_built([*project.built(), tag])
     project.compose(tag).watched("build", *services)
     return Release(tag) if given else _known(project, tag)
 
@@ -60,16 +62,22 @@ def changed_settings(project: Project, tag: str) -> bool:
 def again(project: Project, tag: str) -> str:
     """Another tag for the same image, for containers that are made anew with other settings."""
     fresh = images.fresh_tag(datetime.now().astimezone())
+    project.note_built([*project.built(), fresh])
     project.engine.docker("tag", project.reference(tag), project.reference(fresh))
     return fresh
 
 
 def tidy(project: Project) -> None:
-    """Remove images that this tool built and that nobody needs: neither a container, nor the way back."""
+    """Remove images that this pool had built and that it needs no more: neither for a container, nor for the way back.
+
+    Another pool on this machine may have the same repository: what it built is its own.
+    """
     needed = {one.tag for one in project.containers()} | {project.recorded, project.before}
-    listed = project.engine.lines("image", "ls", "--format", "{{.Tag}}", project.services.image()[0])
-    for tag in sorted({tag for tag in listed if images.FRESH.fullmatch(tag)} - needed):
+    gone = [tag for tag in project.built() if tag not in needed]
+    for tag in gone:
         project.engine.tried("rmi", project.reference(tag))  # an author's image may be built on it: then it stays
+    if gone:
+        project.note_built([tag for tag in project.built() if tag in needed])
 
 
 def existing(project: Project, tag: str) -> Release:

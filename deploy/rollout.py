@@ -20,7 +20,7 @@ from deploy.say import problem, say
 from deploy.services import SCHEDULER, WORKER
 from deploy.watching import Watching
 
-GOES_ON = "give `make deploy` again to go on, or `python3 -m deploy rollout --back` to go back"
+GOES_ON = "give `make deploy` again to go on, or `make deploy BACK=1` to go back"
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Rollout:
             say(f"koala {self.new} is rolled back: {why}")
             last_words.show(self.project, self._of_new())
             return self.back()
-        say(f"koala {self.new} runs everywhere; {self.old} is kept, `python3 -m deploy rollout --back` returns to it")
+        say(f"koala {self.new} runs everywhere; {self.old} is kept, `make deploy BACK=1` returns to it")
         return Exit.OK
 
     def _forward(self) -> None:

@@ -116,8 +116,7 @@ def list_(as_json: options.Json = False) -> None:
     Example: koala schedule list
     """
     with session() as now:
-        seen = record.see(now.store, record.names(now.store))
-        rows = [view.row(now.store, one) for one in seen]
+        rows = [view.row(now.store, seen) for seen in record.every(now.store)]
     if as_json:
         data([row.public() for row in rows])
     elif rows:
@@ -160,7 +159,7 @@ def preview_(
     if as_json:
         data([view.planned(run) for run in runs])
     elif runs:
-        out().print(view.ahead(state.definition, runs))
+        out().print(view.ahead(state.definition, runs, preview.at_change(state.definition, after)))
     else:
         say(f"schedule {name} has no planned time left", style="yellow")
 
@@ -183,7 +182,7 @@ def enable(
         runs = preview.upcoming(state.definition, seen.now_ms, TEN)
         doubt = preview.too_long(state.definition, seen.now_ms)
         if runs and not as_json:
-            out().print(view.ahead(state.definition, runs))
+            out().print(view.ahead(state.definition, runs, preview.at_change(state.definition, seen.now_ms)))
         changed = switching.enable(now.store, name, who)
     if doubt and state.definition.overlap != "allow":
         say(f"schedule {name} {doubt}", style="yellow")

@@ -84,11 +84,14 @@ def planned(run: Planned) -> dict[str, Any]:
     return {"planned_ms": run.at_ms, "local": run.local, "utc": run.utc, "remarks": list(run.remarks)}
 
 
-def ahead(definition: Definition, runs: Sequence[Planned]) -> RenderableType:
-    """Planned runs, in the zone and in UTC, each with what is unusual about it below."""
+def ahead(definition: Definition, runs: Sequence[Planned], change: Planned | None = None) -> RenderableType:
+    """Planned runs, in the zone and in UTC, each with what is unusual about it below; and one at a change of clocks."""
     width = max(len(run.local) for run in runs)
     lines = [Text(f"{definition.zone:<{width}}  UTC", "bold")]
-    for run in runs:
+    later = [change] if change and change.at_ms > runs[-1].at_ms else []
+    for run in (*runs, *later):
+        if run in later:
+            lines.append(Text("when the clocks are changed next:", "dim"))
         lines.append(Text(f"{run.local:<{width}}  {run.utc}"))
         lines += [Text(f"    {remark}", "yellow") for remark in run.remarks]
     return Group(*lines)

@@ -13,8 +13,10 @@ from koala.schedules.cron import Cron
 from koala.schedules.zones import first, wall
 
 EXCLUDED_MOST = 50_000
-"""So many excluded times in a row end the search: what lies behind them counts as never."""
-COUNTED_MOST = 10_000
+EXCLUDED_MS = 10 * 366 * 86_400_000
+"""So many excluded times in a row, or so long a time of them, end the search: what lies behind counts as never."""
+COUNTED_MOST = 1000
+"""So far is counted what is left out."""
 SPAN_MS = 60_000
 
 
@@ -39,7 +41,7 @@ class Calendar:
     def moments(self, after: int) -> Iterator[int]:
         """Every planned time after that moment, ascending, each once."""
         at: int | None = max(after, self.start_ms - 1)
-        excluded = 0
+        excluded, since = 0, 0
         while at is not None:
             again: int | None = None
             for found in self._all(at):
@@ -50,8 +52,8 @@ class Calendar:
                     excluded = 0
                     yield found
                     continue
-                excluded += 1
-                if excluded > EXCLUDED_MOST:
+                excluded, since = excluded + 1, since if excluded else found
+                if excluded > EXCLUDED_MOST or found > since + EXCLUDED_MS:
                     return
                 if until > found:  # a long stretch is jumped over
                     again = until

@@ -88,8 +88,7 @@ def _when(table: Table) -> dict[str, Any]:
     every, crons, except_ = table.span("every", least=1000), _crons(table), table.texts("exclude")
     _tried(table, "exclude", lambda: exclusions(except_))
     if place is None:
-        for key in ("at", "anchor", "start", "end"):
-            table.text(key)  # what they mean is not known without a zone
+        table.leave("at", "anchor", "start", "end")  # what they mean is not known without a zone
         return {}
     if table.has("anchor") and not table.has("every"):
         table.fault("anchor", "it goes with every")
@@ -118,6 +117,8 @@ def _policies(table: Table) -> dict[str, Any]:
             table.fault(key, 'it goes with catch_up = "all"')
     if table.has("catch_up_window") and catch_up is CatchUp.SKIP:
         table.fault("catch_up_window", 'it does not go with catch_up = "skip": `grace` says how late is on time')
+    if table.has("grace") and catch_up is not CatchUp.SKIP:
+        table.fault("grace", 'it goes with catch_up = "skip": `catch_up_window` says what is made up for')
     if table.has("overlap_max") and overlap not in (Overlap.ALLOW, Overlap.QUEUE_ALL):
         table.fault("overlap_max", 'it goes with overlap = "allow" or "queue_all"')
     default = Definition.window_ms

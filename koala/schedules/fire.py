@@ -17,8 +17,6 @@ from koala.store import OUTAGE, Reply, Store, to_lua
 
 FAULT_MS = 60_000
 """A schedule that cannot be decided about is put off by so much, so that it holds up nobody."""
-STEPS = 200
-"""So many occurrences of one schedule are started in one go; the others with the next tick."""
 KEEP_DAYS = 400.0
 
 
@@ -32,18 +30,21 @@ class Step:
 
 
 def fire(store: Store, limit: int, keep_days: float = KEEP_DAYS) -> int:
-    """Decide about the schedules that are due, at most `limit`; how many occurrences and changes that made.
+    """Decide about the schedules that are due, in at most `limit` steps; how many there were.
 
-    Costs what is due, not what exists. Safe beside any other caller: an occurrence becomes one task at most. Raises
-    StoreAway; the next call goes on where this one stopped.
+    A step starts one occurrence at most. Costs what is due, not what exists. Safe beside any other caller: an
+    occurrence becomes one task at most. Raises StoreAway; the next call goes on where this one stopped.
     """
-    wanted = record.due(store, tasks.now_ms(store), limit)
-    return sum(_fire(store, seen, keep_days) for seen in record.see(store, wanted)) if wanted else 0
+    wanted, done = record.due(store, tasks.now_ms(store), limit), 0
+    for seen in record.see(store, wanted) if wanted else ():
+        if done < limit:
+            done += _fire(store, seen, limit - done, keep_days)
+    return done
 
 
-def _fire(store: Store, seen: Seen, keep_days: float) -> int:
+def _fire(store: Store, seen: Seen, limit: int, keep_days: float) -> int:
     try:
-        return _steps(store, seen, keep_days)
+        return _steps(store, seen, limit, keep_days)
     except OUTAGE:
         raise
     except Exception as error:  # noqa: BLE001 - one bad schedule must not stop the others
@@ -52,9 +53,9 @@ def _fire(store: Store, seen: Seen, keep_days: float) -> int:
         return 1
 
 
-def _steps(store: Store, seen: Seen, keep_days: float) -> int:
-    """Step until nothing is due any more, or somebody else is at it."""
-    for done in range(STEPS):
+def _steps(store: Store, seen: Seen, limit: int, keep_days: float) -> int:
+    """Step until nothing is due any more, or somebody else is at it; how often."""
+    for done in range(limit):
         state = record.states(store, [seen])[0]
         made = step(store, seen, state, policy.decide(state, seen.now_ms), keep_days)
         if made:
@@ -65,7 +66,7 @@ def _steps(store: Store, seen: Seen, keep_days: float) -> int:
         if not again:
             return done + 1
         seen = again[0]
-    return STEPS
+    return limit
 
 
 def step(store: Store, seen: Seen, state: State, decision: Decision, keep_days: float = KEEP_DAYS) -> Step | None:

@@ -40,6 +40,17 @@ def _planned(definition: Definition, before: int, at: int) -> Planned:
     return Planned(at, local(at, here), f"{aware(at, ZoneInfo('UTC')):%Y-%m-%d %H:%M:%S}Z", remarks)
 
 
+def at_change(definition: Definition, after: int) -> Planned | None:
+    """The first run at or after the next change of the clocks within a year; None when there is none."""
+    calendar = definition.calendar
+    moment = change(calendar.zone, after, after + AHEAD_MS)
+    at = calendar.after(moment - 1) if moment is not None else None
+    if moment is None or at is None:
+        return None
+    before = calendar.last(after, moment - 1, 1)
+    return _planned(definition, before[-1] if before else after, at)
+
+
 def local(at: int, here: ZoneInfo) -> str:
     """A moment on the zone's clocks, with how far they are ahead of UTC."""
     return f"{aware(at, here):%a %Y-%m-%d %H:%M:%S %z}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -14,10 +14,12 @@ from koala.schedules.definition import Definition, from_json
 from koala.schedules.state import Run, Skipped, State, Status, Waiting
 from koala.store import Store, to_lua
 
+PAGE = 500
+
 
 @dataclass(frozen=True)
 class Seen:
-    """A schedule as read, with what a change has to name. `state` is None when its record cannot be understood here."""
+    """A schedule's record as read, with the store's time and epoch then: a change has to name what it was made for."""
 
     name: str
     now_ms: int
@@ -89,6 +91,13 @@ def _state(seen: Seen, runs: tuple[Run, ...]) -> State:
         runs=runs,
         restored=record.get("epoch", "") != seen.epoch,
     )
+
+
+def every(store: Store) -> Iterator[Seen]:
+    """All of them by name, read in pages."""
+    listed = names(store)
+    for at in range(0, len(listed), PAGE):
+        yield from see(store, listed[at : at + PAGE])
 
 
 def look(store: Store, name: str) -> tuple[Seen, State]:

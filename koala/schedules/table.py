@@ -110,6 +110,10 @@ class Table:
         """A time; a date stands for its beginning, or for its end where the `last` moment is meant."""
         return self._as(key, 0, lambda value: _moment(value, place, last=last))
 
+    def leave(self, *keys: str) -> None:
+        """These may be there, and are not read."""
+        self._taken.update(keys)
+
     def rest(self) -> None:
         """Note every key that nobody has taken."""
         for key in self.given.keys() - self._taken:

@@ -78,7 +78,9 @@ def test_nobody_is_root_or_has_a_capability(found: list[dict[str, Any]]) -> None
     for one in found:
         assert one["uid"] != "0", one
         assert one["no_new"] == "1", one
-    outside = [one for one in found if not one["words"].startswith("/usr/lib/chromium")]
+    # Chromium's own processes have all of them in a user namespace of theirs, which is worth nothing outside of it.
+    outside = [one for one in found if "python" in one["words"] or "node" in one["words"].split(" ")[0]]
+    assert len(outside) >= 5
     assert {one["caps"] for one in outside} == {"0" * 16}
     assert {one["bound"] for one in outside} == {"0" * 16}
 

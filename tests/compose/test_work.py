@@ -41,8 +41,10 @@ def test_a_worker_killed_in_the_middle_of_an_order_orders_once(pool: ComposePool
 
 def test_a_crashed_worker_is_started_again_by_the_engine(pool: ComposePool) -> None:
     victim = pool.containers()[0]
+    before = {slot["worker"] for slot in pool.slots()}
     os.kill(int(pool.inspect(victim)["State"]["Pid"]), signal.SIGKILL)
     pool.until(lambda: pool.inspect(victim)["RestartCount"] >= 1, "the engine restarts it")
+    pool.until(lambda: len({slot["worker"] for slot in pool.slots()} - before) == 1, "a new worker in its container")
     pool.until_slots(4)
 
 
@@ -51,15 +53,15 @@ def test_a_page_over_the_limit_dies_alone(pool: ComposePool) -> None:
     limit = pool.inspect(pool.containers()[0])["HostConfig"]["Memory"]
     assert limit > 0
     note = pool.home / "gates" / "hog.note"
-    beside = [pool.errand("test.order", f"beside-{number}", gates=["step1"]) for number in range(3)]
+    beside = [pool.errand("test.order", f"beside-{number}", gates=["step0"]) for number in range(3)]
     for number in range(3):
-        pool.until_at(f"beside-{number}", "step1")
+        pool.until_at(f"beside-{number}", "step0")
     hog = pool.submit("test.hog", {"note": str(note)})
     pool.until(note.exists, "it eats")
     pool.until_done(hog, within_s=120)
     assert all(pool.task(id_).status == "running" for id_ in beside)
     for number in range(3):
-        pool.open_gate(f"beside-{number}", "step1")
+        pool.open_gate(f"beside-{number}", "step0")
     pool.until_done(*beside)
     assert all(pool.task(id_).crashes == 0 for id_ in beside)
     assert [pool.orders(f"beside-{number}") for number in range(3)] == [1] * 3

@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
+import redis
 
-from koala import keys, switches, tasks
+from koala import keys, metrics, switches, tasks
 from koala.errors import StoreAway
 from koala.schedules import fire as firing
 from koala.schedules import record, switching
 from koala.schedules.definition import CatchUp, Overlap
 from koala.schedules.fire import fire
 from koala.schedules.state import Status
-from koala.store import Store, open_store
+from koala.store import OUTAGE, Store, open_store
+from koala.store.client import client_for
 from koala.why import Reason, why
+from scheduler.pool import look as numbers
 from tests.support.pool import Pool
 from tests.support.redis_server import RedisServer
-from tests.support.schedules import MINUTE_MS, NAME, back, define, made, make, outcomes, state
+from tests.support.schedules import DAY_MS, NAME, back, define, made, make, outcomes, state
+from tests.support.waiting import until
 
-ALL: dict[str, Any] = {"catch_up": CatchUp.ALL, "catch_up_max": 1000}
+ALL: dict[str, Any] = {"catch_up": CatchUp.ALL, "catch_up_max": 1000, "window_ms": 1000 * DAY_MS}
 
 
 class TestOneTaskAnOccurrence:
     def test_an_occurrence_becomes_a_task_with_all_that_its_schedule_says(self, store: Store) -> None:
         more = {"args": {"n": 1}, "profile": "anna", "priority": 3, "max_attempts": 5, "deadline_ms": 90_000}
-        make(store, define(**more), undecided_ms=MINUTE_MS)
+        make(store, define(**more), undecided_ms=DAY_MS)
         assert fire(store, 10) == 1
         (task,) = made(store)
         assert (task.kind, task.profile, task.priority, task.max_attempts) == ("shop@1", "anna", 3, 5)
@@ -38,8 +43,8 @@ class TestOneTaskAnOccurrence:
         assert state(store).next_ms > tasks.now_ms(store)
 
     def test_jitter_delays_the_task_and_not_the_occurrence(self, store: Store) -> None:
-        definition = make(store, define(every_ms=86_400_000, jitter_ms=10**11))
-        back(store, NAME, 86_400_000)
+        definition = make(store, define(jitter_ms=10**11))
+        back(store, NAME, DAY_MS)
         fire(store, 10)
         (task,) = made(store)
         planned = definition.calendar.last(0, tasks.now_ms(store), 1)[0]
@@ -48,7 +53,7 @@ class TestOneTaskAnOccurrence:
     def test_many_schedulers_at_once(self, store: Store, redis_server: RedisServer) -> None:
         """Six that know nothing of each other, over five schedules that have missed thirty occurrences each."""
         for number in range(5):
-            make(store, define(f"s{number}", **ALL), undecided_ms=30 * MINUTE_MS)
+            make(store, define(f"s{number}", **ALL), undecided_ms=30 * DAY_MS)
         race([open_store(redis_server.socket_url) for _ in range(6)])
         for number in range(5):
             found = [task.dedupe for task in made(store, f"s{number}")]
@@ -56,7 +61,7 @@ class TestOneTaskAnOccurrence:
 
     def test_after_a_lost_answer_nothing_is_repeated(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         """The store has done it, and is away before it has said so."""
-        make(store, define(**ALL), undecided_ms=3 * MINUTE_MS)
+        make(store, define(**ALL), undecided_ms=3 * DAY_MS)
         run, fails = Store.run, iter([True, False, True])
 
         def lossy(self: Store, name: str, *given: Any) -> Any:
@@ -72,19 +77,36 @@ class TestOneTaskAnOccurrence:
         fire(store, 10)
         assert len(made(store)) == len({task.dedupe for task in made(store)}) == 3
 
+    def test_a_store_that_is_killed_in_the_middle_repeats_and_loses_nothing(self, own_redis: RedisServer) -> None:
+        """Five times, while two fire all they can."""
+        store = open_store(own_redis.socket_url)
+        make(store, define(**ALL), undecided_ms=400 * DAY_MS)
+        ended = threading.Event()
+        threads = [threading.Thread(target=until_ended, args=(own_redis.socket_url, ended)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for number in range(1, 6):
+            until(lambda number=number: started(store) >= 60 * number, f"{60 * number} tasks")  # type: ignore[misc]
+            own_redis.restart()
+        until(lambda: started(store) == 400, "all tasks")
+        ended.set()
+        for thread in threads:
+            thread.join()
+        assert len({task.dedupe for task in made(store)}) == len(made(store)) == 400
+
     def test_an_occurrence_that_has_a_task_already_gets_no_second_one(self, store: Store) -> None:
         """Though the cursor says nothing of it, as after another way of running it."""
-        make(store, define(**ALL), undecided_ms=2 * MINUTE_MS)
+        make(store, define(**ALL), undecided_ms=2 * DAY_MS)
         fire(store, 10)
-        back(store, NAME, 2 * MINUTE_MS)
+        back(store, NAME, 2 * DAY_MS)
         fire(store, 10)
         assert len(made(store)) == 2
         assert record.counts(store) == {"started": 2, "known": 2}
 
     def test_a_decision_made_for_another_turn_or_with_another_state_of_a_run_is_refused(self, store: Store) -> None:
-        make(store, define(overlap=Overlap.FORBID, **ALL), undecided_ms=MINUTE_MS)
+        make(store, define(overlap=Overlap.FORBID, **ALL), undecided_ms=DAY_MS)
         fire(store, 10)
-        back(store, NAME, MINUTE_MS)
+        back(store, NAME, DAY_MS)
         seen, before = record.look(store, NAME)
         decision = firing.policy.decide(before, seen.now_ms)
         (task,) = made(store)
@@ -93,6 +115,23 @@ class TestOneTaskAnOccurrence:
         store.client.hset(keys.task(task.id), "status", "ready")
         assert firing.step(store, seen, before, decision) is not None
         assert firing.step(store, seen, before, decision) is None, "the turn is over"
+
+
+def until_ended(url: str, ended: threading.Event) -> None:
+    """Fire again and again, whatever becomes of the store."""
+    store = Store(client_for(url))
+    while not ended.is_set():
+        with suppress(*OUTAGE):
+            fire(store, 20)
+    store.close()
+
+
+def started(store: Store) -> int:
+    """How many tasks there are; -1 while that cannot be told."""
+    try:
+        return int(store.client.zcard(keys.index("ready")))
+    except OUTAGE:
+        return -1
 
 
 def race(stores: list[Store]) -> None:
@@ -115,20 +154,20 @@ def race(stores: list[Store]) -> None:
 
 class TestOverlap:
     def test_it_is_decided_from_the_state_of_the_last_run(self, store: Store) -> None:
-        make(store, define(overlap=Overlap.FORBID), undecided_ms=MINUTE_MS)
+        make(store, define(overlap=Overlap.FORBID), undecided_ms=DAY_MS)
         fire(store, 10)
         (first,) = made(store)
-        back(store, NAME, MINUTE_MS)
+        back(store, NAME, DAY_MS)
         fire(store, 10)
         assert outcomes(store)[-1] == "overlap"
         end(store, first.id)
-        store.client.delete(keys.dedupe(first.dedupe))  # the minute may be the same one
-        back(store, NAME, MINUTE_MS)
+        store.client.delete(keys.dedupe(first.dedupe))  # the day is the same one
+        back(store, NAME, DAY_MS)
         fire(store, 10)
         assert len(made(store)) == 2
 
     def test_what_waits_starts_when_the_earlier_run_has_ended(self, store: Store) -> None:
-        make(store, define(overlap=Overlap.QUEUE_ALL, **ALL), undecided_ms=3 * MINUTE_MS)
+        make(store, define(overlap=Overlap.QUEUE_ALL, **ALL), undecided_ms=3 * DAY_MS)
         fire(store, 10)
         (first,) = made(store)
         assert len(state(store).waiting) == 2
@@ -140,22 +179,22 @@ class TestOverlap:
         assert len(state(store).waiting) == 1
 
     def test_cancel_running_ends_the_earlier_run_first(self, store: Store) -> None:
-        make(store, define(overlap=Overlap.CANCEL_RUNNING), undecided_ms=MINUTE_MS)
+        make(store, define(overlap=Overlap.CANCEL_RUNNING), undecided_ms=DAY_MS)
         fire(store, 10)
         (first,) = made(store)
         store.client.delete(keys.dedupe(first.dedupe))
-        back(store, NAME, MINUTE_MS)
+        back(store, NAME, DAY_MS)
         fire(store, 10)
         assert tasks.get(store, first.id).reason == f"cancelled by schedule {NAME}: the next run is due"
         again(store)
         assert [task.status for task in made(store)] == ["cancelled", "ready"]
 
     def test_failures_in_a_row_pause_it_and_resuming_begins_anew(self, store: Store) -> None:
-        make(store, define(pause_after=2, **ALL), undecided_ms=2 * MINUTE_MS)
+        make(store, define(pause_after=2, **ALL), undecided_ms=2 * DAY_MS)
         fire(store, 10)
         for task in made(store):
             end(store, task.id, "failed")
-        back(store, NAME, MINUTE_MS)
+        back(store, NAME, DAY_MS)
         fire(store, 10)
         found = state(store)
         assert (found.status, found.note[:24]) == (Status.PAUSED, "2 runs in a row failed, ")
@@ -204,19 +243,19 @@ class TestThePastIsNotFired:
         assert (done.changed, store.hash(keys.schedule(NAME))) == (False, before)
 
     def test_by_a_restore(self, store: Store) -> None:
-        make(store, define(**ALL), undecided_ms=5 * MINUTE_MS)
+        make(store, define(**ALL), undecided_ms=5 * DAY_MS)
         store.client.set(keys.EPOCH, int(store.client.get(keys.EPOCH) or 0) + 1)
         fire(store, 10)
         assert (made(store), outcomes(store)[-1]) == ([], "restored")
-        back(store, NAME, MINUTE_MS)
+        back(store, NAME, DAY_MS)
         fire(store, 10)
         assert len(made(store)) == 1, "and then it goes on"
 
     def test_by_a_clock_that_is_put_back(self, store: Store) -> None:
         """The cursor is ahead then; enabling again begins with the clock, and what has run stays known."""
-        make(store, define(**ALL), undecided_ms=2 * MINUTE_MS)
+        make(store, define(**ALL), undecided_ms=2 * DAY_MS)
         fire(store, 10)
-        ahead = tasks.now_ms(store) + 86_400_000
+        ahead = tasks.now_ms(store) + DAY_MS
         store.client.hset(keys.schedule(NAME), "cursor_ms", ahead)
         again(store)
         assert (len(made(store)), state(store).cursor_ms) == (2, ahead)
@@ -227,33 +266,45 @@ class TestThePastIsNotFired:
 class TestTheRestOfThePool:
     def test_a_workflow_that_nobody_runs_fires_all_the_same(self, pool: Pool) -> None:
         pool.slot("s1", runs=("news@1",))
-        make(pool.store, define(), undecided_ms=MINUTE_MS)
+        make(pool.store, define(), undecided_ms=DAY_MS)
         fire(pool.store, 10)
         (task,) = made(pool.store)
         assert why(pool.store, task).reason is Reason.VERSION
 
     def test_a_paused_pool_records_occurrences_and_lets_their_tasks_wait(self, pool: Pool) -> None:
         switches.turn_on(pool.store, "pool", "ann")
-        make(pool.store, define(overlap=Overlap.FORBID), undecided_ms=3 * MINUTE_MS)
+        make(pool.store, define(overlap=Overlap.FORBID), undecided_ms=3 * DAY_MS)
         fire(pool.store, 10)
         (task,) = made(pool.store)
         assert why(pool.store, task).reason is Reason.PAUSED
         assert outcomes(pool.store)[-2:] == ["catch_up", "started"]
 
     def test_one_that_cannot_be_understood_holds_up_nobody(self, store: Store) -> None:
-        make(store, define("bad"), undecided_ms=9 * MINUTE_MS)
+        make(store, define("bad"), undecided_ms=9 * DAY_MS)
         store.client.hset(keys.schedule("bad"), "definition", define("bad", zone="Mars/Crater").to_json())
-        make(store, define(), undecided_ms=MINUTE_MS)
+        make(store, define(), undecided_ms=DAY_MS)
         fire(store, 10)
         assert len(made(store)) == 1
         assert record.due(store, tasks.now_ms(store), 10) == [], "it is put off"
 
     def test_what_an_older_program_stored_and_a_newer_one_added_is_read(self, store: Store) -> None:
-        make(store, define(), undecided_ms=MINUTE_MS)
+        make(store, define(), undecided_ms=DAY_MS)
         newer = {**json.loads(define().to_json()), "colour": "blue"}
         store.client.hset(keys.schedule(NAME), "definition", json.dumps(newer))
         fire(store, 10)
         assert len(made(store)) == 1
+
+
+def test_the_active_scheduler_shows_them_in_numbers(store: Store, rq_client: redis.Redis) -> None:
+    make(store, define(overlap=Overlap.FORBID, **ALL), undecided_ms=3 * DAY_MS)
+    make(store, define("other"))
+    switching.pause(store, "other", "ann")
+    assert numbers(store, rq_client).values[metrics.SCHEDULE_LAG][()] == pytest.approx(3 * DAY_MS / 1000, abs=30)
+    fire(store, 10)
+    seen = numbers(store, rq_client).values
+    assert seen[metrics.SCHEDULES] == {("off",): 0, ("on",): 1, ("paused",): 1, ("over",): 0}
+    assert seen[metrics.OCCURRENCES] == {("started",): 1, ("overlap",): 2}
+    assert seen[metrics.SCHEDULE_LAG] == {(): 0}
 
 
 class TestCost:
@@ -270,7 +321,7 @@ class TestCost:
         copies(store, names[0], exist)
         fire(store, 1000)
         for name in names[:due]:
-            back(store, name, MINUTE_MS)
+            back(store, name, DAY_MS)
         before = commands(store)
         fire(store, 1000)
         return commands(store) - before - 1

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from demo.shop.server import ShopProcess
-from koala import slots
 from koala.store import open_store
 from koala.workflow import load
 from tests.support.pool_view import PoolView
@@ -154,10 +153,7 @@ class ComposePool(PoolView):
 
     def until_slots(self, number: int) -> None:
         """Until so many slots take work, and no more."""
-        self.until(lambda: len([one for one in self._slots() if one["accepting"] == "1"]) == number, f"{number} slots")
-
-    def _slots(self) -> list[dict[str, str]]:
-        return slots.alive(self.store)
+        self.until(lambda: len([one for one in self.slots() if one["accepting"] == "1"]) == number, f"{number} slots")
 
     # Looking
 

@@ -110,13 +110,21 @@ def test_an_image_that_is_not_here_is_not_rolled_out(machine: Machine) -> None:
 
 
 def test_what_nobody_needs_is_removed_and_nothing_else(machine: Machine) -> None:
-    """Not what runs, not the way back, not what a person tagged."""
-    tags = ["20260101-000000", "20260102-000000", "20260103-000000", "20260104-000000", "mine"]
+    """Not what runs, not the way back, and nothing that this pool did not build: it may be another's."""
+    tags = ["unneeded", "before", "recorded", "running", "another's"]
     project = machine(
         _worker(1, tags[3]), images=dict.fromkeys(tags, "1"), env=f"KOALA_TAG={tags[2]}\nKOALA_TAG_BEFORE={tags[1]}"
     )
+    project.note_built(tags[:4])
     release.tidy(project)
+    assert project.built() == tags[1:4]
     assert [line for line in _asked(project) if line.startswith("rmi")] == [f"rmi koala:{tags[0]}"]
+
+
+def test_a_tag_that_is_made_is_noted_before_it_is_there(machine: Machine) -> None:
+    project = machine(_worker(1, "a"))
+    assert project.built() == []
+    assert [release.again(project, "a")] == project.built()
 
 
 def test_after_going_back_the_image_before_is_no_longer_the_one_that_runs(machine: Machine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,18 +45,26 @@ def test_everything_that_can_be_said() -> None:
         'args = { text = "x", many = [1, 2] }\nprofile = "anna"\npriority = 3\nzone = "Europe/Berlin"\n'
         'cron = ["0 2 * * *", "@weekly"]\nstart = 2026-12-01\nend = "2026-12-31"\n'
         'exclude = ["2026-12-25", "2026-12-26/2026-12-28", "* * * * SUN"]\n'
-        'catch_up = "all"\ncatch_up_window = "2d"\ncatch_up_max = 5\ncatch_up_order = "newest"\ngrace = "5m"\n'
+        'catch_up = "all"\ncatch_up_window = "2d"\ncatch_up_max = 5\ncatch_up_order = "newest"\n'
         'overlap = "queue_all"\noverlap_max = 7\njitter = "10min"\ndeadline = "1h 30m"\npause_after = 3\n'
     )
     assert (made.workflow, made.version, made.max_attempts) == ("shop", 1, 2)
     assert (made.profile, made.priority, made.args["many"]) == ("anna", 3, [1, 2])
     assert (made.cron, made.exclude[0]) == (("0 2 * * *", "@weekly"), "2026-12-25")
     assert (made.catch_up, made.window_ms, made.catch_up_max) == (CatchUp.ALL, 172_800_000, 5)
-    assert (made.catch_up_order, made.grace_ms) == (Order.NEWEST, 300_000)
+    assert made.catch_up_order is Order.NEWEST
     assert (made.overlap, made.overlap_max) == (Overlap.QUEUE_ALL, 7)
     assert (made.jitter_ms, made.deadline_ms, made.pause_after) == (600_000, 5_400_000, 3)
     shown = [aware(at, zone("Europe/Berlin")).isoformat() for at in (made.start_ms, made.end_ms + 1)]
     assert shown == ["2026-12-01T00:00:00+01:00", "2027-01-01T00:00:00+01:00"]
+
+
+def test_the_example_of_the_manual_is_right() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "schedules.md").read_text("utf-8")
+    example = page.partition("```toml\n")[2].partition("```")[0]
+    found, faults = file.read(example, lambda workflow, args, profile: tasks.Submission(workflow, 1, args, profile))
+    assert faults == []
+    assert [made.name for made in found] == ["nightly-report"]
 
 
 def test_what_is_not_said_is_careful() -> None:
@@ -77,6 +86,7 @@ def test_what_is_not_said_is_careful() -> None:
         ('zone = "Europe/Berlin"\nat = "2027-10-31T02:30"\n', 4, "comes twice in Europe/Berlin: add which"),
         ('zone = "UTC"\nat = "tomorrow"\n', 4, "'tomorrow' is no time"),
         (f'{WHEN}start = 2027-01-02\nend = 2027-01-01T00:00:00\n', 6, "it is before start"),
+        ('zone = "Berlin"\nevery = "1h"\nstart = 2027-01-01\n', 3, "zone: time zone 'Berlin' is not known"),
         (f'{WHEN}anchor = 2027-01-01\n', 5, "with every"),
         (f'{WHEN}exclude = ["2026-13-01"]\n', 5, "no date and no two dates"),
         (f'{WHEN}exclude = ["2026-12-02/2026-12-01"]\n', 5, "ends before it begins"),
@@ -84,6 +94,7 @@ def test_what_is_not_said_is_careful() -> None:
         (f'{WHEN}overlap = "replace"\n', 5, "is none of forbid, queue_one, queue_all, cancel_running, allow"),
         (f'{WHEN}catch_up_max = 3\n', 5, 'it goes with catch_up = "all"'),
         (f'{WHEN}catch_up = "skip"\ncatch_up_window = "1h"\n', 6, "`grace` says how late is on time"),
+        (f'{WHEN}grace = "5m"\n', 5, "`catch_up_window` says what is made up for"),
         (f'{WHEN}overlap_max = 3\n', 5, 'overlap = "allow" or "queue_all"'),
         (f'{WHEN}pause_after = -1\n', 5, "no whole number from 0 to 1000"),
         (f'{WHEN}overlp = "allow"\n', 5, "there is no such key: did you mean overlap?"),

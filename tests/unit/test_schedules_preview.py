@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from koala.schedules.definition import Definition
-from koala.schedules.preview import shortest_gap_ms, too_long, upcoming
+from koala.schedules.preview import at_change, shortest_gap_ms, too_long, upcoming
 from koala.schedules.zones import moment
 
 HOUR = 3_600_000
@@ -56,6 +56,13 @@ def test_a_time_that_comes_twice(text: str, words: list[str]) -> None:
 def test_half_an_hour_is_told_as_that() -> None:
     told = remarks(define("Australia/Lord_Howe", cron=("0 12 * * *",)), "2027-10-02T13:00+10:30", 1)
     assert told == [("the clocks go forward by 30 min on 2027-10-03, after 01:59",)]
+
+
+def test_the_next_change_of_the_clocks_is_told_however_far_it_is() -> None:
+    found = at_change(define(cron=("30 2 * * *",)), moment(datetime.fromisoformat("2026-12-01T00:00Z")))
+    assert found is not None
+    assert (found.local, len(found.remarks)) == ("Sun 2027-03-28 03:00:00 +0200", 2)
+    assert at_change(define("Asia/Kolkata", cron=("30 2 * * *",)), 10**12) is None
 
 
 def test_how_many_are_excluded_in_between() -> None:
