@@ -9,6 +9,7 @@ needed=(
     'fonts-liberation /usr/share/fonts/truetype/liberation'
     'prometheus /usr/bin/promtool'
     'redis-server /usr/bin/redis-server'
+    'tzdata /usr/share/zoneinfo/Europe/Berlin'
 )
 
 # Sets `missing` to the packages still to install.

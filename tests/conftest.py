@@ -15,6 +15,7 @@ NEEDS = {
     "browser": ("browser",),
     "chaos": ("chaos", "redis", "browser"),
     "compose": ("compose",),
+    "systemd": ("systemd",),
 }
 """Markers given to every test below a folder of `tests/`; `unit` needs nothing."""
 

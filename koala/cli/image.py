@@ -18,7 +18,7 @@ Tag = Annotated[str, typer.Argument(metavar="TAG", help="The image's tag.", show
 
 @app.callback()
 def _group() -> None:
-    """Images: on trial, accepted, or gone back from. `make deploy` does this."""
+    """Images: on trial, accepted, gone back from (by `make deploy`)."""
 
 
 @app.command("try")

@@ -29,7 +29,7 @@ TEN = 10
 
 @app.callback()
 def _group() -> None:
-    """Recurring tasks: apply a file of them, enable, hold, look ahead, catch up."""
+    """Recurring tasks: apply a file of them, enable, look ahead."""
 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name.", show_default=False)]
@@ -69,10 +69,13 @@ def apply(
 
 def _checker() -> file.Check:
     """Checks as `koala submit` does."""
-    registry = workflows(configured())
+    config = configured()
+    registry = workflows(config)
 
     def check(workflow: str, args: dict[str, Any], profile: str) -> Submission:
-        return client.prepare(registry, workflow, args, profile=profile)
+        given = client.prepare(registry, workflow, args, profile=profile)
+        tasks.fields(given, config.payload_bytes)
+        return given
 
     return check
 

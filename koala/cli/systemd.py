@@ -59,7 +59,7 @@ CHECKS = (
             "inactive (dead)": "it was stopped, or it drained, or its run is over",
             "failed": "it is left alone until systemctl reset-failed UNIT, systemctl start UNIT. Its Result says why:",
             "  exit-code": f"with a status of {NEVER_AGAIN}, a person has to mend something: `koala exits`",
-            "  start-limit-hit": "too many failures in a row, as the journal's `start request repeated too quickly` says",
+            "  start-limit-hit": "too many failures; the journal says `Start request repeated too quickly`",
             "  timeout": "a stop took longer than TimeoutStopSec, and was cut",
             "  oom-kill": "the machine's memory, or MemoryMax, is too small",
         },
@@ -77,7 +77,7 @@ CHECKS = (
 
 @app.callback()
 def _group() -> None:
-    """The pool under systemd, where it was installed with `make install-systemd`."""
+    """The pool under systemd (by `make install-systemd`)."""
 
 
 @app.command("check")

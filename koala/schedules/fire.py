@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from koala import keys, tasks
-from koala.errors import NotFound, Refused
+from koala.errors import NotFound, Refused, StoreUnsafe
 from koala.logs import log
 from koala.schedules import policy, record
 from koala.schedules.definition import Definition, occurrence
@@ -15,6 +15,8 @@ from koala.schedules.record import Seen
 from koala.schedules.state import Decision, State, Waiting
 from koala.store import OUTAGE, Reply, Store, to_lua
 
+ANY_SIZE = 1 << 40
+"""The size of arguments is checked when a schedule is applied."""
 FAULT_MS = 60_000
 """A schedule that cannot be decided about is put off by so much, so that it holds up nobody."""
 KEEP_DAYS = 400.0
@@ -45,7 +47,7 @@ def fire(store: Store, limit: int, keep_days: float = KEEP_DAYS) -> int:
 def _fire(store: Store, seen: Seen, limit: int, keep_days: float) -> int:
     try:
         return _steps(store, seen, limit, keep_days)
-    except OUTAGE:
+    except (*OUTAGE, StoreUnsafe):
         raise
     except Exception as error:  # noqa: BLE001 - one bad schedule must not stop the others
         store.client.zadd(keys.SCHEDULES_DUE, {seen.name: seen.now_ms + FAULT_MS}, xx=True)
@@ -145,7 +147,7 @@ def _task(
         dedupe="" if decision.by_hand else occurrence(definition.name, start.planned_ms),
     )  # fmt: skip
     return {
-        "id": id_, "record": {**tasks.fields(given), "schedule": definition.name}, "due": due,
+        "id": id_, "record": {**tasks.fields(given, ANY_SIZE), "schedule": definition.name}, "due": due,
         "deadline_after": definition.deadline_ms, "planned": start.planned_ms, "by_hand": decision.by_hand,
         "keep_s": int(keep_days * 86400),
     }  # fmt: skip

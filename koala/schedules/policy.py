@@ -98,9 +98,9 @@ def _why(failures: int, state: State) -> str:
 
 
 def ask_for(state: State, planned: list[int], now: int) -> Decision:
-    """A backfill: these occurrences wait for their turn, oldest first."""
+    """A backfill: these occurrences wait for their turn, oldest first; one that is over goes on for them."""
     waiting = (*state.waiting, *(Waiting(at, asked=True) for at in sorted(planned)))
-    return Decision(state.cursor_ms, state.status, state.note, _failures(state), waiting, next_ms=now)
+    return Decision(state.cursor_ms, _open(state), state.note, _failures(state), waiting, next_ms=now)
 
 
 def by_hand(state: State, now: int) -> Decision:
@@ -115,7 +115,11 @@ def one(state: State, planned: int, now: int) -> Decision:
 
     Everything planned before it that nobody has considered counts as missed, and is left out.
     """
-    same = Decision(max(planned, state.cursor_ms), state.status, state.note, _failures(state), state.waiting)
+    same = Decision(max(planned, state.cursor_ms), _open(state), state.note, _failures(state), state.waiting)
     missed = catch_up.missed(state.definition, Outcome.CATCH_UP, state.cursor_ms, planned - 1)
-    made = _admitted(state, same, [Waiting(planned)], missed)
-    return _with_next(state, made, now) if state.status is Status.ON else made
+    return _with_next(state, _admitted(state, same, [Waiting(planned)], missed), now)
+
+
+def _open(state: State) -> Status:
+    """What becomes of a status when there is something to run again."""
+    return Status.ON if state.status is Status.OVER else state.status

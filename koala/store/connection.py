@@ -74,7 +74,7 @@ def _log_readable(client: redis.Redis) -> list[str]:
     """
     mended = "put `user default off resetpass ~* &* +@all` into its access list"
     try:
-        said = client.execute_command("ACL", "DRYRUN", "default", "SET", "koala:probe", "1")
+        said = str(client.acl_dryrun("default", "SET", "koala:probe", "1"))
     except redis.exceptions.ResponseError as error:
         return [f"it does not say what its default user may do ({error}): allow ACL DRYRUN to this user, and {mended}"]
     if said == "OK":

@@ -20,7 +20,7 @@ SEED = 7
 def test_two_schedulers_killed_and_restarted_at_random_across_sixty_occurrences_make_sixty_tasks(
     pool: LivePool,
 ) -> None:
-    """Three schedules of twenty seconds. One of the two is killed after each few occurrences, sometimes both."""
+    """Promise 7. Three schedules of twenty seconds; after each few occurrences one of the two is killed, or both."""
     begin = tasks.now_ms(pool.store) // 1000 * 1000 + 1000
     end = begin + (EACH - 1) * 1000
     more = {"every_ms": 1000, "start_ms": begin, "end_ms": end, "catch_up": CatchUp.ALL, "catch_up_max": EACH}

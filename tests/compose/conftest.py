@@ -50,9 +50,17 @@ def images() -> str:
     return TAG
 
 
+@pytest.fixture(scope="session")
+def shared(images: str) -> Iterator[ComposePool]:
+    """A pool of two workers and a Prometheus, for modules that leave it as they found it."""
+    with ComposePool(images, COMPOSE_PROFILES="monitoring") as made:
+        made.up()
+        yield made
+
+
 @pytest.fixture(scope="module")
 def pool(images: str) -> Iterator[ComposePool]:
-    """A pool of two workers that a module's tests share."""
+    """A pool of two workers that the tests of one module share, to do with as they like."""
     with ComposePool(images) as made:
         made.up()
         yield made

@@ -20,6 +20,12 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.fixture(scope="module")
+def pool(shared: ComposePool) -> ComposePool:
+    """The one that is left as it was found."""
+    return shared
+
+
 def restart_engine(pool: ComposePool) -> None:
     """End the engine as a shutdown does, and start it as it was."""
     pid = int(PID_FILE.read_text())

@@ -5,9 +5,17 @@ from __future__ import annotations
 import os
 import signal
 
+import pytest
+
 from tests.support.compose_pool import ComposePool
 
 GATED = "test.browse"
+
+
+@pytest.fixture(scope="module")
+def pool(shared: ComposePool) -> ComposePool:
+    """The one that is left as it was found."""
+    return shared
 
 
 def test_tasks_are_done_on_both_workers(pool: ComposePool) -> None:

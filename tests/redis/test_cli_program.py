@@ -44,7 +44,8 @@ def env(koala: Cli) -> dict[str, str]:
 
 class TestHelp:
     def test_every_command_has_its_own_with_an_example(self, koala: Cli) -> None:
-        groups = {"review": ("list", "show", "answer"), "attempt": ("gone",),
+        groups = {"schedule": ("apply", "list", "show", "preview", "enable", "disable", "pause", "resume", "run-now",
+                               "backfill"), "review": ("list", "show", "answer"), "attempt": ("gone",),
                   "profile": ("login", "import", "list", "export", "delete", "unlock")}  # fmt: skip
         single = ("submit", "status", "tasks", "task", "cancel", "retry", "pause", "resume", "workers", "drain",
                   "doctor", "run", "exits")  # fmt: skip

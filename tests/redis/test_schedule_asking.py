@@ -12,6 +12,7 @@ from koala.schedules import asking, switching
 from koala.schedules.asking import NotDue
 from koala.schedules.definition import CatchUp, Overlap
 from koala.schedules.fire import fire
+from koala.schedules.state import Status
 from koala.store import Store, open_store
 from tests.support.redis_server import RedisServer
 from tests.support.schedules import DAY_MS, NAME, back, define, made, make, outcomes, state
@@ -62,6 +63,17 @@ class TestBackfill:
         asking.backfill(store, NAME, now - 5 * HOUR_MS, now, 10)
         fire(store, 10)
         assert len(made(store)) == 5
+
+    def test_of_one_that_is_over(self, store: Store) -> None:
+        """It goes on for that, and is over again."""
+        end = tasks.now_ms(store) // HOUR_MS * HOUR_MS
+        make(store, define(every_ms=HOUR_MS))
+        switching.apply(store, define(every_ms=HOUR_MS, end_ms=end), "ann")
+        fire(store, 10)
+        assert state(store).status is Status.OVER
+        asking.backfill(store, NAME, end - HOUR_MS, end, 10)
+        fire(store, 10)
+        assert (len(made(store)), state(store).status) == (2, Status.OVER)
 
     def test_what_is_refused(self, store: Store) -> None:
         make(store, define(every_ms=MINUTE_MS))

@@ -62,6 +62,11 @@ class TestApply:
         assert lines[1] == f"error[invalid_schedule]: {path}: 1 fault, nothing was changed"
         assert koala("schedule", "apply", str(path), "--json").data["faults"][0]["line"] == 11
 
+    def test_arguments_that_are_too_large(self, koala: Cli, tmp_path: Path) -> None:
+        path = tmp_path / "schedules.toml"
+        path.write_text(PULSE.replace('"x"', f'"{300_000 * "x"}"'))
+        assert f"{path}:4: pulse: args: the arguments are" in koala("schedule", "apply", str(path)).err
+
     def test_checking_alone_changes_nothing(self, koala: Cli, store: Store, tmp_path: Path) -> None:
         path = tmp_path / "schedules.toml"
         path.write_text(NIGHTLY)

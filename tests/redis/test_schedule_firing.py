@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -51,7 +52,7 @@ class TestOneTaskAnOccurrence:
         assert (task.status, task.due_ms) == ("later", definition.due_ms(planned))
 
     def test_many_schedulers_at_once(self, store: Store, redis_server: RedisServer) -> None:
-        """Six that know nothing of each other, over five schedules that have missed thirty occurrences each."""
+        """Promise 7: six that know nothing of each other, five schedules that have missed thirty occurrences each."""
         for number in range(5):
             make(store, define(f"s{number}", **ALL), undecided_ms=30 * DAY_MS)
         race([open_store(redis_server.socket_url) for _ in range(6)])
@@ -80,18 +81,12 @@ class TestOneTaskAnOccurrence:
     def test_a_store_that_is_killed_in_the_middle_repeats_and_loses_nothing(self, own_redis: RedisServer) -> None:
         """Five times, while two fire all they can."""
         store = open_store(own_redis.socket_url)
-        make(store, define(**ALL), undecided_ms=400 * DAY_MS)
-        ended = threading.Event()
-        threads = [threading.Thread(target=until_ended, args=(own_redis.socket_url, ended)) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for number in range(1, 6):
-            until(lambda number=number: started(store) >= 60 * number, f"{60 * number} tasks")  # type: ignore[misc]
-            own_redis.restart()
-        until(lambda: started(store) == 400, "all tasks")
-        ended.set()
-        for thread in threads:
-            thread.join()
+        make(store, define(overlap_max=1000, **ALL), undecided_ms=400 * DAY_MS)
+        with two_at_it(own_redis.socket_url):
+            for number in range(1, 6):
+                until_started(store, 60 * number)
+                own_redis.restart()
+            until_started(store, 400)
         assert len({task.dedupe for task in made(store)}) == len(made(store)) == 400
 
     def test_an_occurrence_that_has_a_task_already_gets_no_second_one(self, store: Store) -> None:
@@ -117,21 +112,38 @@ class TestOneTaskAnOccurrence:
         assert firing.step(store, seen, before, decision) is None, "the turn is over"
 
 
-def until_ended(url: str, ended: threading.Event) -> None:
-    """Fire again and again, whatever becomes of the store."""
-    store = Store(client_for(url))
-    while not ended.is_set():
-        with suppress(*OUTAGE):
-            fire(store, 20)
-    store.close()
+@contextmanager
+def two_at_it(url: str) -> Iterator[None]:
+    """Two fire again and again, whatever becomes of the store."""
+    ended = threading.Event()
 
+    def one() -> None:
+        store = Store(client_for(url))
+        while not ended.is_set():
+            with suppress(*OUTAGE):
+                fire(store, 20)
+        store.close()
 
-def started(store: Store) -> int:
-    """How many tasks there are; -1 while that cannot be told."""
+    threads = [threading.Thread(target=one) for _ in range(2)]
+    for thread in threads:
+        thread.start()
     try:
-        return int(store.client.zcard(keys.index("ready")))
-    except OUTAGE:
-        return -1
+        yield
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+
+
+def until_started(store: Store, number: int) -> None:
+    """Until there are so many tasks; a store that is away is waited for."""
+
+    def there() -> bool:
+        with suppress(*OUTAGE):
+            return int(store.client.zcard(keys.index("ready"))) >= number
+        return False
+
+    until(there, f"{number} tasks")
 
 
 def race(stores: list[Store]) -> None:

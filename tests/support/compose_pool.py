@@ -14,15 +14,19 @@ from pathlib import Path
 from typing import Any, Self
 
 from demo.shop.server import ShopProcess
+from koala.errors import StoreAway
 from koala.store import open_store
 from koala.workflow import load
+from monitoring import scale
 from tests.support.pool_view import PoolView
+from tests.support.prometheus_view import PrometheusView
 from tests.support.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = (ROOT / "compose.yaml", ROOT / "tests" / "compose" / "compose.test.yaml")
 MODULES = "workflows tests.support.workflows tests.support.browsing tests.compose.site.hog"
-UP_S = 240.0
+FACTOR = 0.05
+"""Of every duration of Prometheus' rules: ten minutes become thirty seconds."""
 
 
 def run(
@@ -66,6 +70,7 @@ class ComposePool(PoolView):
                 (self.home / folder).mkdir()
             (self.home / "gates").chmod(0o777)
             (self.home / "env").touch()
+            scale.copy(FACTOR, ROOT / "monitoring" / "prometheus", self.home / "prometheus")
             stack.callback(self._remove)
             self._stack = stack.pop_all()
         return self
@@ -140,10 +145,17 @@ class ComposePool(PoolView):
 
     def open_doors(self) -> None:
         """Find the store and the shop, which have new addresses after a restart."""
-        password = (self.home / "secrets" / "operator" / "redis_password").read_text()
-        self.store = open_store(f"redis://{self.address('redis')}:6379/0", password, "operator")
+        until(self._store_answers, "the store answers")
         self.shop = ShopContainer(self.home / "shop", self.address("shop"))
         until(self._shop_answers, "the shop answers")
+
+    def _store_answers(self) -> bool:
+        password = (self.home / "secrets" / "operator" / "redis_password").read_text()
+        try:
+            self.store = open_store(f"redis://{self.address('redis')}:6379/0", password, "operator")
+        except StoreAway:  # it still reads its log
+            return False
+        return True
 
     def _shop_answers(self) -> bool:
         try:
@@ -154,6 +166,11 @@ class ComposePool(PoolView):
     def until_slots(self, number: int) -> None:
         """Until so many slots take work, and no more."""
         self.until(lambda: len([one for one in self.slots() if one["accepting"] == "1"]) == number, f"{number} slots")
+
+    @property
+    def prometheus(self) -> PrometheusView:
+        """What its Prometheus says; it runs with the profile `monitoring`."""
+        return PrometheusView(f"http://{self.address('prometheus')}:9090", FACTOR)
 
     # Looking
 

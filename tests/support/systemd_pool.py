@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
+import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -21,6 +22,7 @@ IMAGE = "koala-systemd:test"
 INSIDE = "/srv/koala-test"
 """Where the test's home is inside."""
 MODULES = ("workflows", "tests.support.workflows", "tests.support.browsing")
+LOOK_S = 0.2
 STORE, SCHEDULER, WORKER = "redis-server@koala", "koala-agent-scheduler", "koala-agent-worker@1"
 POOL = (STORE, SCHEDULER, WORKER)
 
@@ -88,6 +90,17 @@ class SystemdPool(PoolView):
         _docker("restart", "--time=60", self.name)
         self.until_booted()
 
+    def until_inside(self, condition: Callable[[], object], what: str) -> None:
+        """The same as `until`, asked less often: each look starts a program inside."""
+
+        def looked() -> object:
+            found = condition()
+            if not found:
+                time.sleep(LOOK_S)
+            return found
+
+        self.until(looked, what)
+
     # Units
 
     def systemctl(self, *words: str, check: bool = True) -> str:
@@ -111,7 +124,7 @@ class SystemdPool(PoolView):
     def until_state(self, unit: str, *states: str) -> dict[str, str]:
         """Until the unit's ActiveState is one of these; how it is then."""
         names = ("ActiveState", "SubState", "Result", "NRestarts", "ExecMainStatus")
-        self.until(lambda: self.shown(unit, "ActiveState")["ActiveState"] in states, f"{unit} is {states}")
+        self.until_inside(lambda: self.shown(unit, "ActiveState")["ActiveState"] in states, f"{unit} is {states}")
         return self.shown(unit, *names)
 
     def journal(self, unit: str = "*") -> str:

@@ -63,7 +63,7 @@ def test_the_planned_times_are_those_of_the_oracle(text: str, name: str, which: 
     assert all(calendar.plans(at) for at in found[:3])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(expressions, st.sampled_from(ZONES[:2]), st.sampled_from([0, 1]), st.integers(-1500, -1))
 def test_where_clocks_change_by_whole_hours_they_are_those_of_cronsim(
     text: str, name: str, which: int, minute: int
@@ -117,7 +117,7 @@ def test_wall_times_that_never_come_and_that_come_twice() -> None:
     assert aware(first(fold, here), here).isoformat() == "2027-04-04T01:40:00+11:00"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 90_000), st.integers(0, 10**9), st.integers(10**9, 2 * 10**9), st.integers(0, 999))
 def test_intervals_keep_to_their_anchor(every_s: int, anchor_s: int, now_s: int, rest: int) -> None:
     calendar = Calendar(zone("Asia/Kolkata"), every_ms=every_s * 1000, anchor_ms=anchor_s * 1000)
