@@ -29,7 +29,7 @@ ADVICE: tuple[tuple[str, str, Exit], ...] = (
     ),
     (
         r"bind source path does not exist",
-        "a directory of secrets is missing: `make secrets` makes it, `make up` does that too",
+        "a directory of secrets is missing: `make up` makes it",
         Exit.FAILED,
     ),
     (r"no space left on device", "the disk is full: `docker system df`, then `docker image prune`", Exit.FAILED),

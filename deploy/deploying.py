@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deploy import memory, release
+from deploy import memory, passwords, release
 from deploy.exits import Exit
 from deploy.problem import Problem
 from deploy.project import Project
@@ -23,6 +23,7 @@ def rollout(project: Project, tag: str) -> Exit:
     if not new:
         out(f"koala {found.tag} runs already, with these settings: nothing to do")
         return Exit.OK
+    passwords.make(project, old)
     with project.pool(old) as pool:
         rolling = Rollout(project, pool, new, _other(project, old, new))
         for line in rolling.described():

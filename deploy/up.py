@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from deploy import last_words, memory, release, status
+from deploy import last_words, memory, passwords, release, status
 from deploy.exits import Exit
 from deploy.problem import DockerFailed, Problem
 from deploy.project import TAG, Project
@@ -19,7 +17,7 @@ def up(project: Project) -> Exit:
     found = release.build(project, project.services.built(services))
     tag = runs or found.tag
     is_new = not has_data(project)  # whatever Compose does first makes every volume
-    make_secrets(project, tag)
+    passwords.make(project, tag)
     if is_new:
         mark_volume(project, tag)
     _left_out(project)
@@ -32,15 +30,6 @@ def up(project: Project) -> Exit:
         out(line)
     _next(project, found.tag, tag)
     return Exit.OK
-
-
-def make_secrets(project: Project, tag: str) -> None:
-    """Make those that are missing, in a container: whoever may use Docker can do it. Raises DockerFailed."""
-    folder = Path(project.root, project.settings.secrets_dir)
-    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-    said = project.compose(tag).run("run", "--rm", "--no-deps", "--no-TTY", "secrets")
-    if said.strip():
-        say(said.strip())
 
 
 def has_data(project: Project) -> bool:
