@@ -218,9 +218,24 @@ def _file_of(name: str, environ: Mapping[str, str]) -> Path | None:
     twin, folder = environ.get(f"KOALA_{name.upper()}_FILE"), environ.get("KOALA_SECRETS_DIR")
     if twin:
         return Path(twin)
-    if folder and name in IN_DIRECTORY and os.path.lexists(Path(folder) / name):
+    if folder and name in IN_DIRECTORY and _is_there(Path(folder) / name):
         return Path(folder) / name
     return None
+
+
+def _is_there(path: Path) -> bool:
+    """Whether a directory has this file. Raises SettingsError for one that may not be looked into: not to be allowed
+    to know is not the same as a secret that was not given.
+    """
+    try:
+        path.lstat()
+    except PermissionError:
+        raise SettingsError(
+            f"the secrets directory {path.parent} may not be read by uid {os.getuid()}: give it to that user, mode 0700"
+        ) from None
+    except OSError:
+        return False
+    return True
 
 
 def unknown(environ: Mapping[str, str]) -> list[str]:

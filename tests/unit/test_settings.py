@@ -125,6 +125,17 @@ class TestFiles:
         with pytest.raises(SettingsError, match="both give it"):
             load()
 
+    def test_a_directory_that_may_not_be_looked_into_is_not_one_without_a_password(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        def refuse(path: Path) -> None:
+            raise PermissionError
+
+        monkeypatch.setenv("KOALA_SECRETS_DIR", str(tmp_path))
+        monkeypatch.setattr(Path, "lstat", refuse)  # the tests' user may be root, who may look everywhere
+        with pytest.raises(SettingsError, match="may not be read by uid"):
+            load()
+
     def test_a_twin_is_stronger_than_the_secrets_directory(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
