@@ -20,7 +20,11 @@ COPY . /opt/koala/app/demo
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Images are built and pools started inside the first test that needs them."""
+    """Images are built and pools started inside the first test that needs them.
+
+    The tests of the shared pool come last, so that it does not stand beside another.
+    """
+    items.sort(key=lambda item: "shared" in getattr(item, "fixturenames", ()))
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.timeout(900))
