@@ -22,7 +22,7 @@ down:  ## drain, then remove the containers; the data stays
 	@$(tool) down
 
 scale:  ## another number of workers: make scale N=4
-	@$(tool) scale $(N)
+	@$(if $(N),$(tool) scale $(N),echo 'say how many: make scale N=4' >&2; exit 2)
 
 drain:  ## nothing new starts, what runs ends; all of it, or WORKER=name
 	@$(tool) drain $(WORKER)

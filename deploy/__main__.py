@@ -78,6 +78,8 @@ def run(project: Project, given: argparse.Namespace) -> Exit:
     """Run a command, under the pool's lock where it changes something. Raises Problem, Interrupted."""
     project.engine.check()
     if given.command == "rollout" and given.dry_run:
+        if given.back:
+            raise Problem("the plan is of the way forward only", "leave out DRY_RUN or BACK", Exit.USAGE)
         return deploying.planned(project, given.tag)
     command = COMMANDS[given.command][1]
     if given.command in READING:
@@ -85,6 +87,7 @@ def run(project: Project, given: argparse.Namespace) -> Exit:
     with lock.held(project.lock, given.command):
         if given.command not in ENDING:
             unfinished.refuse(project)
+        project.adopt()
         return command(project, given)
 
 

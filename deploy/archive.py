@@ -100,7 +100,7 @@ def read(path: Path) -> Archive:
         parts = {name: manifest[part]["sha256"] for part, name in (("store", STORE), ("profiles", PROFILES))}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Problem(
-            f"{path} is no backup of Koala's ({type(error).__name__}: {error})",
+            f"{path} is no backup of Koala's ({'it is not there' if not path.exists() else error})",
             "name the directory that `make backup` printed",
             Exit.USAGE,
         ) from None

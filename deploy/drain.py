@@ -43,12 +43,13 @@ def _named(there: list[Container], name: str) -> Container:
 
 def resume(project: Project) -> Exit:
     """Take drains back where that is still possible, and start what has ended. Raises Problem, Interrupted."""
+    project.refuse_when_down()
     with project.pool(project.tag) as pool:
         _take_back(project, pool)
     wanted = max(project.services.replicas(WORKER), len(project.workers))
     project.compose(project.tag).more(WORKER, wanted)
     health.wait(lambda: project.workers, project.settings.healthy_s)
-    out(f"{wanted} workers take work")
+    out(f"{wanted} worker{'s take' if wanted != 1 else ' takes'} work")
     return Exit.OK
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from deploy.exits import Exit
+from deploy.problem import Problem
 from deploy.project import Project
 from deploy.services import WORKER
 
 GB = 1e9
+FAR = 8
+"""Limits may add up to more than there is, since not all are used at once; so many times as much is a mistake."""
 
 
 def total(project: Project) -> int:
@@ -23,6 +27,18 @@ def others(project: Project) -> int:
 def room(machine: int, beside: int, each: int, target: int) -> int | None:
     """How many workers more than the target have room, by their limits; None when they have none."""
     return None if not each else max(0, (machine - beside) // each - target)
+
+
+def refuse(project: Project, workers: int) -> None:
+    """Raises Problem for a number of workers whose limits are far beyond this machine: it cannot be meant."""
+    each, there = project.services.memory(WORKER), total(project)
+    if each and workers * each > FAR * there:
+        most = there // each
+        raise Problem(
+            f"{workers} workers of {each / GB:.1f} GB are far more than this machine's {there / GB:.1f} GB",
+            f"{most} have room by their limits; a smaller KOALA_WORKER_MEMORY makes room for more",
+            Exit.REFUSED,
+        )
 
 
 def doubt(project: Project, workers: int) -> str:

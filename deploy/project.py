@@ -14,8 +14,10 @@ from deploy import settings as own
 from deploy.compose import Compose
 from deploy.containers import Container
 from deploy.engine import Engine
+from deploy.exits import Exit
 from deploy.images import Image
 from deploy.pool import Pool
+from deploy.problem import Problem
 from deploy.services import SCHEDULER, WORKER, Services
 from deploy.settings import Settings
 
@@ -136,6 +138,23 @@ class Project:
     def image(self, tag: str) -> Image | None:
         """The Koala image with that tag; None when it is not here."""
         return images.find(self.engine, self.reference(tag))
+
+    def refuse_when_down(self) -> None:
+        """Raises Problem where no scheduler runs: workers alone would take no work."""
+        if not any(one.up for one in self.schedulers):
+            raise Problem("the pool does not run", "`make up` starts all of it", Exit.REFUSED)
+
+    def adopt(self) -> None:
+        """Know the images that run by the name of now, too: KOALA_REPOSITORY may have another value since.
+
+        A tag is all that is kept of an image. Without this, the way back would lead to whatever has that tag under the
+        new name.
+        """
+        repository = self.services.image()[0]
+        for one in [*self.workers, *self.schedulers]:
+            name = f"{repository}:{one.tag}"
+            if one.up and one.image != name:
+                self.engine.docker("tag", one.image_id, name)
 
     @property
     def soft_s(self) -> float:

@@ -72,6 +72,7 @@ class Rollout:
         workers.watch = partial(watching.window, self.project.settings.watch_s)
         workers.run()
         self._replacing(SCHEDULER, self.new, self.paces[1]).run()
+        self._canaries.withdraw()
         self.pool.order("image", "accept", self.new, "--as", "deploy")
         self.project.keep({TAG: self.new, TAG_BEFORE: self.old})
 

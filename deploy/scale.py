@@ -15,11 +15,13 @@ STAYS = "stops waiting: the workers that were told to leave go on draining; give
 
 def scale(project: Project, number: int) -> Exit:
     """Have so many workers; kept in `.env` for every later command. Cuts nothing. Raises Problem, Interrupted."""
-    project.keep({"KOALA_WORKERS": str(number)})
+    project.refuse_when_down()
+    memory.refuse(project, number)
     with meaning(STAYS):
         _fewer(project, number)
     if number:
         _more(project, number)
+    project.keep({"KOALA_WORKERS": str(number)})
     out(f"{number} workers run" if number != 1 else "1 worker runs")
     return Exit.OK
 

@@ -151,7 +151,7 @@ CLEAN_ENDS = _pool(
 FAILED_STARTS = _pool(
     "failed_starts_in_a_row",
     Kind.GAUGE,
-    "How often in a row a program failed soon after its start, on the host where that is most; 0 when it is up.",
+    "How often in a row a program failed soon after its start, where that is most, lately; 0 when it is up.",
     program=PROGRAMS,
 )
 LAST_EXIT = _pool("last_exit_code", Kind.GAUGE, "The exit code that a program last ended with.", program=PROGRAMS)

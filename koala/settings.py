@@ -261,6 +261,15 @@ def load(**given: Any) -> Settings:
             for item in error.errors(include_input=False)
         ]
         raise SettingsError("settings are wrong: " + "; ".join(lines)) from None
+    if (
+        settings.redis_user
+        and settings.secrets_dir
+        and not (settings.password or urlsplit(settings.redis_url).password)
+    ):
+        raise SettingsError(
+            f"the secret {settings.secrets_dir / 'redis_password'} is missing, and the store's user "
+            f"{settings.redis_user} needs it: `make up` makes it, or put the password there, mode 0400"
+        )
     for value in (settings.password, urlsplit(settings.redis_url).password):
         if value:
             know(value)

@@ -28,7 +28,7 @@ def look(store: Store, rq: redis.Redis) -> Look:
         **_attempts(store, facts),
         **_slots(facts),
         **_holds(store, facts),
-        **_starts(store),
+        **_starts(store, facts),
         **_schedules(store, facts),
         metrics.DELIVERIES: {(): _deliveries(rq, facts)},
     }
@@ -109,13 +109,13 @@ def _holds(store: Store, facts: Facts) -> Values:
     }
 
 
-def _starts(store: Store) -> Values:
+def _starts(store: Store, facts: Facts) -> Values:
     told = starts.seen(store).values()
     return {
         metrics.STARTS: _each({tally.program: tally.starts for tally in told}),
         metrics.START_FAILURES: _each({tally.program: tally.failures for tally in told}),
         metrics.CLEAN_ENDS: _each({tally.program: tally.clean for tally in told}),
-        metrics.FAILED_STARTS: _each({tally.program: tally.row for tally in told}),
+        metrics.FAILED_STARTS: _each({tally.program: tally.row_lately(facts.now_ms) for tally in told}),
         metrics.LAST_EXIT: _each({tally.program: tally.exit for tally in told}),
         metrics.LAST_START: _each({tally.program: tally.started_ms / 1000 for tally in told}),
     }

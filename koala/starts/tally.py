@@ -15,6 +15,8 @@ SHORT_S = 60.0
 KEPT_MS = 86_400_000
 """Hosts of which nothing was heard for so long are forgotten: containers come and go."""
 MOST_HOSTS = 100
+LATELY_MS = 1_200_000
+"""A row of failures to which none was added for so long goes on no more: its container is left alone, or gone."""
 KILLED = 137
 """The exit code of a life that ended without a word."""
 
@@ -111,6 +113,10 @@ class Tally:
     def row(self) -> int:
         """Failures in a row where there are most; 0 when it starts everywhere."""
         return max((host.row for host in self.failing), default=0)
+
+    def row_lately(self, now_ms: int) -> int:
+        """The same, of rows that still go on."""
+        return max((host.row for host in self.failing if now_ms - host.failed_ms < LATELY_MS), default=0)
 
     @property
     def started_ms(self) -> int:

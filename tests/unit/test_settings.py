@@ -136,6 +136,14 @@ class TestFiles:
         with pytest.raises(SettingsError, match="may not be read by uid"):
             load()
 
+    def test_a_user_of_the_store_without_its_secret_is_told_which_file_is_missing(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setenv("KOALA_SECRETS_DIR", str(tmp_path))
+        monkeypatch.setenv("KOALA_REDIS_USER", "worker")
+        with pytest.raises(SettingsError, match="redis_password is missing, and the store's user worker needs it"):
+            load()
+
     def test_a_twin_is_stronger_than_the_secrets_directory(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:

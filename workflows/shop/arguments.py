@@ -14,7 +14,7 @@ class ShopArgs(BaseModel):
 
 
 class LoginArgs(ShopArgs):
-    """Who logs in; the password is the secret `shop_password`, or for the demo's users `koala-` and the name."""
+    """Who logs in. The password of the demo's users is `koala-` and the name; a real one is a secret."""
 
     user: str = Field(min_length=1, max_length=40)
 
