@@ -1,4 +1,7 @@
-"""A real Prometheus over a real pool: every query answers, and under faults the right alert fires and no other."""
+"""A real Prometheus over a real pool: every query answers, and a store that is away is one alert and no other.
+
+What workers that come, go, are killed or cannot start look like is seen in `tests/compose/test_prometheus.py`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from koala.exits import PERMANENT
 from monitoring.dashboard import koala
 from tests.support.ports import free_ports
 from tests.support.prometheus import Prometheus
@@ -102,35 +104,6 @@ def accepted(text: str) -> bool:
     return subprocess.run(["promtool", "check", "metrics"], input=text, text=True).returncode == 0
 
 
-def test_a_pool_that_is_scaled_to_none_and_back_leaves_no_ghost_and_raises_nothing(
-    watched: WatchedPool, since: float
-) -> None:
-    leaving = watched.workers
-    for worker in leaving:
-        worker.terminate()
-    for worker in leaving:
-        worker.wait()
-        watched.left(worker)
-    watched.until("max_over_time(koala:workers[5m])", 0)
-    ghosts = '{job="worker", __name__=~"up|koala_worker_.*"}'
-    watched.pool.until(lambda: not watched.query(ghosts), "their series have ended")  # two scrapes later
-    assert watched.value("koala:slots_there") == 0
-    assert watched.prometheus.state() in ("fine", "idle")
-    watched.calm()
-    watched.pool.until_done(watched.pool.order("back"))
-    assert watched.prometheus.fired(since) == set()
-
-
-def test_a_worker_that_was_killed_and_is_not_back_is_missed(watched: WatchedPool, since: float) -> None:
-    victim = watched.workers[0]
-    victim.end()
-    watched.left(victim)
-    watched.until("koala:workers", 1)
-    watched.pool.until(lambda: watched.prometheus.firing() == {"KoalaProgramDown"}, "the missing worker is told")
-    watched.calm()
-    assert watched.prometheus.fired(since) == {"KoalaProgramDown"}
-
-
 def test_a_store_that_is_away_is_one_alert(watched: WatchedPool, since: float) -> None:
     watched.pool.redis.kill()
     try:
@@ -140,14 +113,3 @@ def test_a_store_that_is_away_is_one_alert(watched: WatchedPool, since: float) -
         watched.pool.redis.start()
     watched.calm()
     assert watched.prometheus.fired(since) == {"KoalaStoreAway"}
-
-
-def test_a_program_that_cannot_start_is_a_crash_loop(watched: WatchedPool, since: float) -> None:
-    """A secret that everybody can read; nothing of it is ever seen by Prometheus but the count in the store."""
-    failing = [watched.failing("worker") for _ in range(3)]
-    assert all(program.wait() in PERMANENT for program in failing)
-    watched.pool.until(lambda: watched.prometheus.firing() == {"KoalaCrashLoop"}, "the crash loop is told")
-    assert watched.prometheus.state() == "crash loop"
-    watched.start("worker")  # this one comes up
-    watched.calm()
-    assert watched.prometheus.fired(since) == {"KoalaCrashLoop"}

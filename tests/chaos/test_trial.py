@@ -86,7 +86,7 @@ def test_a_slot_on_trial_can_be_paused_and_drained_and_leaves_nothing(pool: Live
 
 
 def test_a_canary_that_dies_costs_no_other_task_and_the_slot_can_be_tried_again(pool: LivePool, tmp_path: Path) -> None:
-    browser = dying_browser(tmp_path)
+    browser = dying_browser(tmp_path, after_s=0.2)  # before a canary is done, however fast the machine
     browser.dies()
     pool.worker(1, KOALA_CHROMIUM=str(browser.path))
     pool.until_slots(1)
