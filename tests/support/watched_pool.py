@@ -49,21 +49,6 @@ class WatchedPool:
         self._resolve(job)
         return program
 
-    def failing(self, job: str) -> Program:
-        """Start one whose password is readable by everybody: it ends with a permanent code."""
-        secret = self.pool.home / "open-secret"
-        secret.write_text("hunter2")
-        secret.chmod(0o644)
-        given = {"KOALA_REDIS_PASSWORD": "", "KOALA_REDIS_PASSWORD_FILE": str(secret), "KOALA_METRICS_PORT": "0"}
-        return self.pool.worker(1, **given) if job == "worker" else self.pool.scheduler(**given)
-
-    def left(self, program: Program) -> None:
-        """Let the resolver answer it no more, as when its container has ended."""
-        for job, programs in self._jobs.items():
-            if program in programs:
-                programs.remove(program)
-                self._resolve(job)
-
     @property
     def workers(self) -> list[Program]:
         """Those that the resolver answers."""
