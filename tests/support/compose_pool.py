@@ -93,6 +93,7 @@ class ComposePool(PoolView):
             "COMPOSE_PROFILES": "",
             "KOALA_REPOSITORY": "koala-test",
             "KOALA_TAG": self.tag,
+            "KOALA_EGRESS_TAG": self.tag,
             "KOALA_CONTEXT": str(ROOT / "tests"),
             "KOALA_DOCKERFILE": "compose/site/Dockerfile",
             "KOALA_TEST_BASE": "koala:test",
