@@ -21,8 +21,8 @@ class Exit(IntEnum):
 
 STOPPED = frozenset([0, 143])
 """A program that was asked to end: 0 after a drain, 143 after a signal, which has it come back with the engine."""
-PERMANENT = 64
-"""A program that ends with this or more was not helped by a restart: a person has to change something."""
+PERMANENT = range(64, 100)
+"""A program that ends so is not helped by a restart: a person has to change something. What a signal did is above."""
 
 MEANINGS = {
     64: "the store can lose or evict writes, or is too old",

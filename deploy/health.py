@@ -26,7 +26,7 @@ def fault(some: Sequence[Container]) -> str:
     for one in some:
         if not one.up and one.state != "created":
             return f"{one.name} ended with {meaning(one.exit)}"
-        if one.exit >= PERMANENT and one.state == "restarting":
+        if one.exit in PERMANENT and one.state == "restarting":
             return f"{one.name} ends with {meaning(one.exit)}"
         if one.restarts >= RESTARTS:
             last = f", it last ended with {meaning(one.exit)}" if one.exit else ""

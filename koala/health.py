@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from koala.clock import wall_ms
 from koala.errors import SettingsError
+from koala.exits import Exit
 from koala.logs import log
 
 STALE_S = 15
@@ -63,6 +65,14 @@ class HealthFile:
         new.write_text(json.dumps({"program": self._program, "at_ms": wall_ms(), "why": why, **facts}), "utf-8")
         os.utime(new, (self._well_at, self._well_at))
         new.replace(self._path)
+
+
+def told() -> Exit:
+    """Print how the program of this container is, by its health file; 1 when it is not well."""
+    path = os.environ.get("KOALA_HEALTH")  # the settings may be what is wrong
+    why = look(Path(path) if path else None)
+    sys.stdout.write(f"{why or 'it is well'}\n")
+    return Exit.FAILED if why else Exit.OK
 
 
 def look(path: Path | None) -> str:

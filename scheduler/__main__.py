@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from pathlib import Path
 
 from koala import health, starts
 from koala.exits import Exit
@@ -16,14 +15,6 @@ def _scheduler(start: Start) -> Exit:
     from scheduler import loop  # after the start is on record: what breaks an import counts as a failed start
 
     return loop.serve(start)
-
-
-def _health() -> Exit:
-    """How the scheduler of this container is, by its health file."""
-    path = os.environ.get("KOALA_HEALTH")
-    why = health.look(Path(path) if path else None)
-    print(why or "it is well")
-    return Exit.FAILED if why else Exit.OK
 
 
 def _add_once(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +39,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.command == "once":
         return _once(given)
-    return _health() if given.command else starts.counted("scheduler", os.environ, _scheduler)
+    return health.told() if given.command else starts.counted("scheduler", os.environ, _scheduler)
 
 
 if __name__ == "__main__":

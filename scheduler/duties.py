@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import redis
@@ -13,6 +13,7 @@ from koala.logs import log
 from koala.schedules.fire import fire
 from koala.settings import Settings
 from koala.store import Store
+from scheduler.leader import Leader
 
 BATCH = 200
 STARTS_S = 2.0
@@ -40,6 +41,13 @@ class Duty:
         self.last_ms = wall_ms()
         self.did += did
         self.due_at = now if did >= BATCH else now + self.every_s
+
+
+def run_due(duties: Iterable[Duty], leader: Leader) -> None:
+    """Run those that are due, for as long as it leads. Raises what OUTAGE names while the store is away."""
+    for duty in duties:
+        if leader.active:
+            duty.tick(boottime())
 
 
 @dataclass

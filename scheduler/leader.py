@@ -25,6 +25,16 @@ class Leader:
     ttl_s: float
     name: str = field(default_factory=_name)
     trusted_until: float = 0.0
+    _claim_at: float = 0.0
+
+    def keep(self) -> bool | None:
+        """Claim, when a quarter of the term has passed since: whether it is ours; None when it was not time yet."""
+        now = boottime()
+        if now < self._claim_at:
+            return None
+        mine = self.claim()
+        self._claim_at = now + self.ttl_s / 4
+        return mine
 
     def claim(self) -> bool:
         """Take or keep the leadership; whether it is ours, trusted for less than the TTL from before we asked."""

@@ -16,7 +16,7 @@ from koala.settings import Settings
 from koala.starts import Start
 from koala.store import OUTAGE
 from koala.store.opening import opened
-from scheduler.duties import Duties
+from scheduler.duties import Duties, run_due
 from scheduler.leader import Leader
 from scheduler.metrics import SchedulerMetrics
 
@@ -38,7 +38,6 @@ class Scheduler:
         self._duties = Duties(store, config)
         self._all = self._duties.all()
         self._metrics = SchedulerMetrics(config, self._leader, self._all)
-        self._claim_at = 0.0
         self._was_active = False
         self._reached_at = boottime()
         self._tell_at = 0.0
@@ -46,16 +45,11 @@ class Scheduler:
 
     def tick(self) -> None:
         """One round. Raises what OUTAGE names while the store is away."""
-        now = boottime()
-        if now >= self._claim_at:
-            mine = self._leader.claim()
-            self._claim_at = now + self._config.leader_ttl_s / 4
-            if mine != self._was_active:
-                log().info("scheduler_active" if mine else "scheduler_standby", name=self._leader.name)
-                self._was_active = mine
-        for duty in self._all:
-            if self._leader.active:
-                duty.tick(boottime())
+        mine = self._leader.keep()
+        if mine is not None and mine != self._was_active:
+            log().info("scheduler_active" if mine else "scheduler_standby", name=self._leader.name)
+            self._was_active = mine
+        run_due(self._all, self._leader)
 
     def serve(self, start: Start) -> Exit:
         """Until a signal asks for the end; then a standby takes over at once."""

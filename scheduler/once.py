@@ -25,7 +25,7 @@ from koala.settings import Settings
 from koala.store import OUTAGE, Store
 from koala.store.opening import opened
 from koala.tasks import Task
-from scheduler.duties import Duties, Duty
+from scheduler.duties import Duties, Duty, run_due
 from scheduler.leader import Leader
 
 NOT_HERE = frozenset({"fire", "clean", "starts"})
@@ -42,7 +42,6 @@ class Once:
         self._leader = Leader(store, config.leader_ttl_s)
         self._duties = Duties(store, config)
         self._all: list[Duty] = [duty for duty in self._duties.all() if duty.name not in NOT_HERE]
-        self._claim_at = 0.0
         self.stop = threading.Event()
 
     def wait(self, timeout_s: float) -> Task | None:
@@ -53,7 +52,8 @@ class Once:
         end, task = boottime() + timeout_s, None
         while not self.stop.is_set() and (not timeout_s or boottime() < end):
             try:
-                self._tick()
+                self._leader.keep()
+                run_due(self._all, self._leader)
                 task = tasks.get(self._store, self._task_id)
             except OUTAGE:
                 self._duties.store_was_away()
@@ -63,15 +63,6 @@ class Once:
         with suppress(*OUTAGE):
             self._leader.give_up()
         return task
-
-    def _tick(self) -> None:
-        now = boottime()
-        if now >= self._claim_at:
-            self._leader.claim()
-            self._claim_at = now + self._config.leader_ttl_s / 4
-        for duty in self._all:
-            if self._leader.active:
-                duty.tick(boottime())
 
 
 def once(name: str, occurrence: str = "", timeout_s: float = 0) -> Exit:

@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,8 @@ NEEDS = {
 """Markers given to every test below a folder of `tests/`; `unit` needs nothing."""
 
 CHROMIUM = Path("/usr/lib/chromium")
+ENGINE = {"compose": ("compose", "ls"), "systemd": ("info",)}
+"""Folders whose tests need a Docker engine, and what it has to answer."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -33,7 +37,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     missing = list(_missing(item))
     if not missing:
         return
-    reason = f"needs {' and '.join(missing)}: run `make install`"
+    made_by = next((f"make test-{name}" for name in ENGINE if item.get_closest_marker(name)), "make install")
+    reason = f"needs {' and '.join(missing)}: run `{made_by}`"
     if os.environ.get("CI") == "true":
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
@@ -45,6 +50,14 @@ def _folder(path: Path) -> str:
     return parts[0] if len(parts) > 1 else ""
 
 
+@cache
+def _answers(name: str) -> bool:
+    try:
+        return subprocess.run(["docker", *ENGINE[name]], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
 def _missing(item: pytest.Item) -> Iterator[str]:
     if item.get_closest_marker("redis") and shutil.which("redis-server") is None:
         yield "redis-server"
@@ -52,5 +65,6 @@ def _missing(item: pytest.Item) -> Iterator[str]:
         yield "prometheus"
     if item.get_closest_marker("display") and shutil.which("Xvfb") is None:
         yield "Xvfb (apt-get install xvfb)"
+    yield from (f"a Docker engine ({name})" for name in ENGINE if item.get_closest_marker(name) and not _answers(name))
     if item.get_closest_marker("browser"):
         yield from (name for name in ("chromium", "chromium-headless-shell") if not (CHROMIUM / name).exists())

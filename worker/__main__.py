@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from pathlib import Path
 
 from koala import faults, health, logs, settings, starts
 from koala.errors import KoalaError
@@ -57,14 +56,6 @@ def _init() -> Exit:
     return Exit.OK
 
 
-def _health() -> Exit:
-    """How the worker of this container is, by its health file."""
-    path = os.environ.get("KOALA_HEALTH")
-    why = health.look(Path(path) if path else None)
-    print(why or "it is well")
-    return Exit.FAILED if why else Exit.OK
-
-
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m worker", description=__doc__)
     commands = parser.add_subparsers(dest="command")
@@ -90,7 +81,7 @@ def main() -> int:
     try:
         if given.command == "slot":
             return _slot(given)
-        return _init() if given.command == "init" else _health()
+        return _init() if given.command == "init" else health.told()
     except KoalaError as error:
         print(f"error[{error.code}]: {error}", file=sys.stderr)
         return error.exit

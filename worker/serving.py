@@ -14,7 +14,7 @@ from koala.logs import log
 from koala.settings import Settings
 from koala.starts import Start
 from koala.store.opening import opened
-from koala.workflow import load
+from koala.workflow import Registry, load
 from worker import capacity, launchcheck, locks, processes, sandbox, throwaway, volume, watermark
 from worker.metrics import WorkerMetrics
 from worker.supervisor import Supervisor
@@ -33,10 +33,10 @@ def serve(start: Start) -> Exit:
     for name in settings.unknown(os.environ):
         log().warning("unknown_setting", name=name)
     capacity.check(config)
-    where = _checked(config)
+    where, registry = _checked(config)
     processes.set_child_subreaper()
     supervisor = Supervisor(config, where, on_well=start.ready)
-    workflows = {canary.NAME, *(item.name for item in load(config.modules))}
+    workflows = {canary.NAME, *(item.name for item in registry)}
     shown = WorkerMetrics(config, where, workflows, supervisor.silent_s)
     supervisor.on_metric = shown.take
     shown.serve()
@@ -45,19 +45,19 @@ def serve(start: Start) -> Exit:
     return code
 
 
-def _checked(config: Settings) -> Volume:
-    """The data volume, after a look at all that the slots will need."""
+def _checked(config: Settings) -> tuple[Volume, Registry]:
+    """The data volume and the workflows, after a look at all that the slots will need."""
     store = opened(config)
     where = volume.open_or_make(config.data)
     watermark.refuse_lower(store, where)
-    load(config.modules)
+    registry = load(config.modules)
     _browsers(config)
     removed = locks.sweep(where, ledger.locks_in_use(store), LOCKS_KEPT_S)
     log().info("locks_swept", removed=len(removed))
     _sweep_tmp(where, {slot_["id"] for slot_ in slots.alive(store)})
     throwaway.sweep(store, where, "a worker's start", Terms(config.lease_ttl_s, config.trust_margin_s))
     store.close()
-    return where
+    return where, registry
 
 
 def _browsers(config: Settings) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -133,5 +133,3 @@ class Decision:
     """Running tasks to be cancelled, once this is stored."""
     by_hand: bool = False
     """`start` is no occurrence, but a run that a person asked for."""
-    log: tuple[str, ...] = field(default=())
-    """Notes for the schedule's history."""

@@ -1,4 +1,4 @@
-"""The images that these tests run, built once; an engine that is missing skips them at home and fails them in CI."""
+"""The images that these tests run, built once."""
 
 from __future__ import annotations
 
@@ -28,16 +28,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.timeout(900))
-
-
-def pytest_runtest_setup() -> None:
-    """Raise skip or failure where no engine answers."""
-    if subprocess.run(["docker", "compose", "ls"], capture_output=True, check=False).returncode == 0:
-        return
-    reason = "needs a Docker engine with Compose: run `make test-compose`"
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -46,7 +47,9 @@ def test_it_is_nobodys_but_its_user_is_fixed_and_its_version_is_on_it(images: st
 
 def test_its_size_is_what_the_documentation_says(images: str) -> None:
     size = int(docker("image", "inspect", "--format", "{{.Size}}", BASE))
-    assert size < 1.45e9, "record the new size in docs/scaling.md, and say why in the changelog"
+    said = re.search(r"The image is ([\d.]+) GB", (ROOT / "docs" / "scaling.md").read_text("utf-8"))
+    assert said
+    assert float(said[1]) * 0.85e9 < size < float(said[1]) * 1.07e9, "record the new size in docs/scaling.md"
 
 
 @pytest.mark.skipif(not os.environ.get("KOALA_STAND_INS"), reason="builds with this machine's network")
@@ -60,4 +63,6 @@ def test_a_rebuild_after_a_change_of_the_source_takes_seconds(images: str, tmp_p
     built = subprocess.run([*BUILD, "--progress=plain", str(tmp_path)], capture_output=True, text=True, check=True)
     steps = [line for line in built.stderr.splitlines() if "CACHED" in line]
     assert len(steps) >= 5, built.stderr
-    assert "apt-get" not in "".join(line for line in built.stderr.splitlines() if " DONE " in line)
+    slow = re.findall(r"^#(\d+) \[.*\] RUN .*(?:apt-get|require-hashes)", built.stderr, re.MULTILINE)
+    assert len(slow) >= 2
+    assert all(f"#{number} CACHED" in built.stderr.splitlines() for number in slow), built.stderr
