@@ -113,7 +113,9 @@ def own_keys(image: str) -> list[str]:
 
 
 def by_image(store: Store) -> dict[str, Counts]:
-    """All counters, by image, the one that was counted for last at the end. Two round trips; empty in a new store."""
+    """All counters, by image, the one counted for last (to the millisecond) at the end. Two round trips; empty in a
+    new store.
+    """
     names = [str(name) for name in store.client.zrange(keys.COUNTED, 0, -1)]
     pipe = store.client.pipeline(transaction=False)
     for name in names:

@@ -31,11 +31,11 @@ class TestList:
         made = []
         for number in range(20):
             made.append(pool.submit())
-            pool.put(made[-1], created_ms=made[0].created_ms + number)
+            pool.put(made[-1], created_ms=made[0].created_ms - 100 + number)
         for task in made[:10]:
             tasks.cancel(pool.store, task.id, "ann")
         later = pool.submit(due_ms=tasks.now_ms(pool.store) + 9_000_000)
-        pool.put(later, created_ms=made[0].created_ms - 1)
+        pool.put(later, created_ms=made[0].created_ms - 101)
         shown = [row["id"] for row in koala.ok("tasks", "--json", "--limit", "14").data]
         assert shown == [task.id for task in reversed(made)][:14]
         everything = koala.ok("tasks", "--json").data

@@ -57,6 +57,7 @@ def test_a_store_that_was_away_is_no_crash(pool: Pool) -> None:
 def test_a_lost_attempt_counts_for_the_image_that_ran_it(pool: Pool) -> None:
     """The scheduler that finds it may be of another."""
     pool.lose(pool.start(pool.submit(), facts={"image": "old"}))
+    pool.tick()
     pool.running().release("done", {})
     assert list(counts.by_image(pool.store)) == ["old", DEV], "what was counted last comes last"
     assert of(pool.store, "old").attempts == {("shop", "lost"): 1}

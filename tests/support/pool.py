@@ -14,6 +14,7 @@ from koala.attempt import Attempt
 from koala.leases import Lease, Terms
 from koala.store import Reply, Store
 from koala.tasks import Submission, Task
+from tests.support.waiting import until
 
 TERMS = Terms(ttl_s=60, margin_s=1)
 CLASS = "class"
@@ -90,6 +91,11 @@ class Pool:
     def running(self, profile: str = "", **more: Any) -> Attempt:
         """A new task's first attempt."""
         return self.start(self.submit(profile, **more))
+
+    def tick(self) -> None:
+        """Let the store's clock go on by two milliseconds, since what comes within one has no order."""
+        now = tasks.now_ms(self.store)
+        until(lambda: tasks.now_ms(self.store) > now + 1, "the store's next millisecond")
 
     def lapse(self, lease: Lease) -> None:
         """Let a lease's time pass."""
