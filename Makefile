@@ -46,8 +46,8 @@ install:  ## Debian's packages (as root) and .venv; does nothing when nothing ch
 demo: install  ## watch the pool survive being killed, on this machine
 	@$(python) -m demo
 
-test: install  ## every test that needs no Docker
-	@$(python) -m pytest
+test: install  ## every test that needs no Docker, or TESTS="files"
+	@$(python) -m pytest $(TESTS)
 
 test-compose: install  ## the real compose.yaml on a real engine, which is brought where there is none
 	@setup/engine $(python) -m pytest tests/compose

@@ -193,8 +193,8 @@ class Pages:
 
     async def barrier(self, *, always: bool = False) -> None:
         """Make logins durable."""
-        if self.browser and (always or await self.browser.changed()):
-            await self.browser.barrier()
+        if self.browser:
+            await (self.browser.barrier() if always else self.browser.settle())
 
     def locks(self) -> dict[str, Any]:
         """The locks D and B by name; empty for what this attempt has not used."""

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.redis
 
 SHORT = {"KOALA_LEASE_TTL_S": "3", "KOALA_TRUST_MARGIN_S": "0.5"}
 READY = "Log in there"
-SAVED = "new cookies are saved"
+SAVED = "new logins are saved"
 COOKIES = [
     {"name": "session", "value": "one", "domain": "shop.example", "path": "/", "expires": -1},
     {"name": "kept", "value": "two", "domain": ".shop.example", "path": "/", "expires": 1999999999, "secure": True},

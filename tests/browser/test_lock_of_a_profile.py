@@ -24,7 +24,7 @@ from worker.browser import (
     open_profile,
 )
 from worker.locks import Alive, Gone, LockHeld, LowerFence
-from worker.profiles import ProfileBinary
+from worker.profiles import Preparation, ProfileBinary
 
 
 async def test_a_second_browser_on_a_profile_is_refused_whichever_fence_it_has(visitor: Visitor) -> None:
@@ -44,7 +44,7 @@ async def test_the_wrapper_refuses_by_itself_when_another_process_has_the_lock(
     visitor: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also between our own look at the lock and the browser's start."""
-    monkeypatch.setattr("worker.browser.profile._prepare", lambda *_: None)
+    monkeypatch.setattr("worker.browser.profile._prepare", lambda *_: Preparation())
     with holder(visitor.profile.volume, visitor.profile.lock, "1.1") as other:
         with pytest.raises(LockHeld) as refused:
             await visitor.open()

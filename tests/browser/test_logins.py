@@ -92,14 +92,16 @@ async def test_throw_away_cookies_of_a_killed_barrier_are_cleared_at_the_next_op
     await again.close()
 
 
-async def test_whether_cookies_changed_is_known_without_a_barrier(visitor: Visitor) -> None:
+async def test_a_barrier_is_made_only_over_what_has_changed(visitor: Visitor) -> None:
     browser = await visitor.open()
-    assert not await browser.changed()
+    assert not await browser.settle()
     await visitor.log_in(browser)
-    assert await browser.changed()
-    await browser.barrier()
-    assert not await browser.changed()
-    await browser.close()
+    assert await browser.settle()
+    assert not await browser.settle()
+    await browser.kill()
+    again = await visitor.open()
+    assert await visitor.is_logged_in(again)
+    await again.close()
 
 
 async def test_session_cookies_are_kept_for_the_owners_eyes_alone(visitor: Visitor) -> None:

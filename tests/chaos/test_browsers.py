@@ -94,6 +94,7 @@ def test_a_dead_part_costs_one_attempt_and_the_login_stays(pool: LivePool, part:
     pool.until_done(id_)
     assert pool.task(id_).crashes == 1
     assert pool.shop.logins == before, pool.story(id_)
+    assert pool.result(id_)["stored"] == "ann"
     assert pool.orders(reference) == 1
 
 
@@ -132,7 +133,7 @@ def test_a_connection_cut_after_the_order_orders_once(pool: LivePool, bare: bool
     """Promise 3: Chromium repeats a form whose connection is cut before the first byte; an act does not."""
     reference = f"cut-{bare}"
     pool.shop.set_manners(cut_after_order={"times": 1, "reference": reference, "bare": bare})
-    id_ = _browse(pool, reference)
+    id_ = _browse(pool, reference, patience_s=5)
     pool.until_done(id_)
     assert pool.orders(reference) == 1
 

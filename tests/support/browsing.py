@@ -20,6 +20,8 @@ class Browse(Errand):
     """An errand in a browser."""
 
     user: str = "ann"
+    patience_s: float = 30
+    """How long a page may take."""
 
     def order(self) -> OrderArgs:
         """What the shop's own workflow would be given."""
@@ -28,11 +30,16 @@ class Browse(Errand):
 
 @workflow("test.browse", args=Browse, profile="optional", limits=LIMITS)
 async def browse(run: Run, args: Browse) -> dict[str, Any]:
-    """Order one mug; gates: `step` in the step, `act` before and `acted` after the click."""
+    """Order one mug; gates: `step` in the step, `act` before and `acted` after the click.
+
+    The result is the receipt, with what the login left in the page's local storage.
+    """
     order = args.order()
     page = await run.page()
+    page.set_default_timeout(args.patience_s * 1000)
     if not await is_logged_in(page, args.shop):
         await log_in(page, order)
+        await page.evaluate("localStorage.setItem('user', 'ann')")
 
     async def price() -> str:
         found = await read_price(page, order)
@@ -56,7 +63,7 @@ async def browse(run: Run, args: Browse) -> dict[str, Any]:
         timeout=seconds(args.act_s),
         settle=seconds(args.settle_s),
     )
-    return dict(receipt)
+    return {**receipt, "stored": await page.evaluate("localStorage.getItem('user')")}
 
 
 @workflow("test.guarded", args=Browse, limits=LIMITS)

@@ -19,8 +19,10 @@ from worker.browser.binaries import major_version, refuse_shell
 from worker.browser.driver import Driver
 from worker.browser.errors import within
 from worker.browser.options import BrowserOptions
+from worker.browser.storage import ORIGIN_SECONDS, LocalStorage
 from worker.processes import Process
 from worker.profiles import Preparation, ProfileDirectory
+from worker.profiles.pending import Storage
 
 Ending = Literal["clean", "killed"]
 CALL_SECONDS = 10.0
@@ -48,6 +50,7 @@ class ProfileBrowser:
         self.preparation = Preparation()
         self._saved: list[cookies.Cookie] | None = None
         self._digest = ""
+        self._storage = LocalStorage(context, profile.pending)
         self._crash: list[Callable[[Page], None]] = []
         # Playwright tells nobody when its driver dies; the browser always dies with it.
         self._gone = asyncio.ensure_future(processes.ended(process))
@@ -78,19 +81,25 @@ class ProfileBrowser:
         async with launch.asked(seconds, "a new page"):
             return await self.context.new_page()
 
-    async def changed(self, seconds: float = CALL_SECONDS) -> bool:
-        """Whether any cookie changed since the last barrier. A few milliseconds."""
+    async def settle(self, seconds: float = CALL_SECONDS) -> bool:
+        """A barrier over what has changed since the last one; whether anything had. Nothing costs a few milliseconds.
+
+        Raises BrowserHung, BrowserFailed.
+        """
         async with launch.asked(seconds, "reading cookies"):
-            return cookies.digest(await cookies.current(self.context)) != self._digest
+            if cookies.digest(await cookies.current(self.context)) == self._digest:
+                return await self._storage.keep()
+        await self.barrier(seconds)
+        return True
 
     async def barrier(self, seconds: float = CALL_SECONDS) -> None:
-        """Return when all cookies are on disk: they survive whatever is killed next. About 0.1 s.
+        """Return when logins are on disk: they survive whatever is killed next. About 0.1 s.
 
-        Session cookies go to the profile's side file, the others into Chromium's own store. Local storage is
-        not included: Chromium writes it after 5 s (when it changes often, after up to a minute) or when the
-        last page of its site is closed, and nothing can hurry it. Raises BrowserHung, BrowserFailed.
+        Session cookies and the local storage of the origins that tabs are at go to files beside the profile, other
+        cookies into Chromium's own store. Raises BrowserHung, BrowserFailed.
         """
-        async with launch.asked(seconds, "the cookie barrier"):
+        async with launch.asked(seconds, "the barrier"):
+            await self._storage.keep()
             now = await cookies.current(self.context)
             self._save(cookies.session_only(now))
             await cookies.commit(self.context, self.profile.user_data / "Default", seconds)
@@ -109,6 +118,11 @@ class ProfileBrowser:
     async def kill(self) -> None:
         """End the process tree at once; the profile stays unclean."""
         await asyncio.to_thread(processes.end_tree, [self.process], sessions=[self.process.pid])
+
+    async def _put_back(self, lost: Storage) -> None:
+        refused = tuple(await self._storage.put_back(lost))
+        back = tuple(origin for origin in lost if origin not in refused)
+        self.preparation = dataclasses.replace(self.preparation, storage_put_back=back, refused_storage=refused)
 
     async def _restore(self) -> None:
         await cookies.clear(self.context)
@@ -174,18 +188,22 @@ async def open_profile(
     adopt: bool = False,
     roll_back: bool = False,
 ) -> ProfileBrowser:
-    """Prepare the profile under its lock, then start full Chromium on it; its session cookies are back.
+    """Prepare the profile under its lock, then start full Chromium on it; what a killed browser lost is back.
 
     `preparation` of the result says what was found and mended. Nothing runs after an error. Raises LockHeld,
     LowerFence, LockMissing, ProfileNewer, ProfileBinary, ProfileDamaged, BrowserFailed, BrowserHung.
     """
     refuse_shell(binary)
     preparation = await asyncio.to_thread(_prepare, profile, fence, binary, adopt, roll_back)
+    lost = await asyncio.to_thread(profile.lost_storage, preparation)
     opened = await _launch(driver, profile, fence, binary, options)
     opened.preparation = preparation
     try:
         async with launch.asked(CALL_SECONDS, "restoring cookies"):
             await opened._restore()
+        if lost:
+            async with launch.asked(CALL_SECONDS + ORIGIN_SECONDS * len(lost), "putting local storage back"):
+                await opened._put_back(lost)
     except BaseException:
         await opened.kill()
         raise

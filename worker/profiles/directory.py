@@ -14,6 +14,7 @@ from koala.exits import Exit
 from worker import locks
 from worker.locks import HeldLock
 from worker.profiles import databases, files, preferences
+from worker.profiles.pending import Pending, Storage
 from worker.profiles.record import ProfileRecord
 from worker.profiles.snapshots import SIDE, Snapshots
 from worker.volume import Volume
@@ -57,6 +58,10 @@ class Preparation:
     """The older major version whose files were copied before this open."""
     refused_cookies: tuple[str, ...] = ()
     """Names of kept session cookies that the browser would not take again."""
+    storage_put_back: tuple[str, ...] = ()
+    """Origins whose local storage a killed browser had not written."""
+    refused_storage: tuple[str, ...] = ()
+    """Such origins that could not be put back."""
 
 
 class ProfileDirectory:
@@ -70,6 +75,7 @@ class ProfileDirectory:
         self.session_cookies = self.path / SIDE
         self.lock = locks.profile_path(volume, name)
         self.snapshots = Snapshots(self.path)
+        self.pending = Pending(self.path)
 
     def record(self) -> ProfileRecord:
         """The profile's record. Raises NotFound, ProfileDamaged."""
@@ -116,6 +122,7 @@ class ProfileDirectory:
         """After a clean close: keep a good snapshot, then mark the profile clean."""
         self._refuse_foreign_lock(held)
         record = self.record()
+        self.pending.clear()
         self.snapshots.keep_good(record.major or 0)
         dataclasses.replace(record, state="clean").save(self.path / "profile.json")
 
@@ -129,6 +136,10 @@ class ProfileDirectory:
             return files.read_json(self.session_cookies) or []
         except ValueError:
             return []
+
+    def lost_storage(self, found: Preparation) -> Storage:
+        """Local storage of the last barrier that the killed browser had not written. Before a browser is started."""
+        return self.pending.lost(everything=found.restored is not None) if found.was_unclean else {}
 
     def delete(self, held: HeldLock) -> None:
         """Remove the profile with all its logins. The lock file stays: it keeps the fence."""

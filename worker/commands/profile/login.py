@@ -83,9 +83,8 @@ async def _begin(browser: ProfileBrowser, url: str) -> None:
 async def _save(browser: ProfileBrowser) -> None:
     """Bring what changed to disk, unless the window was just closed."""
     try:
-        if browser.is_alive and await browser.changed():
-            await browser.barrier()
-            say("new cookies are saved")
+        if browser.is_alive and await browser.settle():
+            say("new logins are saved")
     except BrowserFailed:
         return
 

@@ -7,13 +7,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Page, Route
-
 from koala.cli.output import say
 from koala.errors import NotFound, Refused
 from koala.exits import Exit
 from worker import profiles
-from worker.browser import ProfileBrowser
+from worker.browser import ProfileBrowser, storage
 from worker.browser.cookies import DOMAIN
 from worker.commands.desk import Desk
 from worker.commands.profile import state
@@ -22,7 +20,6 @@ from worker.commands.profile.session import Session
 from worker.commands.profile.state import Origin, StorageState
 
 PAGE_S = 10.0
-SET = "items => { for (const item of items) localStorage.setItem(item.name, item.value) }"
 
 
 async def import_(desk: Desk, name: str, path: Path) -> Exit:
@@ -54,10 +51,10 @@ async def _add(browser: ProfileBrowser, given: StorageState) -> None:
     # Playwright's own call would clear every other login first, and a kill in between would lose them.
     if given.cookies:
         await browser.context.add_cookies(given.plain()["cookies"])
-    page = await _quiet_page(browser)
-    for origin in given.origins:
-        await page.goto(origin.origin, timeout=PAGE_S * 1000)
-        await page.evaluate(SET, [item.model_dump() for item in origin.localStorage])
+    async with storage.quiet_page(browser.context) as page:
+        for origin in given.origins:
+            items = {item.name: item.value for item in origin.localStorage}
+            await storage.put(page, origin.origin, items, storage.ADD, PAGE_S)
 
 
 async def export(desk: Desk, name: str, path: Path) -> Exit:
@@ -81,24 +78,12 @@ async def _get(session: Session) -> dict[str, Any]:
     visited = state.visited(profiles.find(session.desk.volume, session.profile).user_data)
     async with session.browser() as browser:
         cookies = [dict(cookie) for cookie in await browser.context.cookies()]
-        page = await _quiet_page(browser)
-        for origin in state.origins(visited, cookies):
-            await page.goto(origin, timeout=PAGE_S * 1000)
-        found: dict[str, Any] = dict(await browser.context.storage_state(indexed_db=True))
+        async with storage.quiet_page(browser.context) as page:
+            for origin in state.origins(visited, cookies):
+                await page.goto(origin, timeout=PAGE_S * 1000)
+            found: dict[str, Any] = dict(await browser.context.storage_state(indexed_db=True))
     found["cookies"] = [cookie for cookie in found["cookies"] if cookie["domain"] != DOMAIN]
     return found
-
-
-async def _quiet_page(browser: ProfileBrowser) -> Page:
-    """A page that can be at any origin without a word to its site."""
-
-    async def empty(route: Route) -> None:
-        await route.fulfill(body="<html></html>", content_type="text/html")
-
-    page = await browser.new_page()
-    await browser.context.set_offline(True)
-    await page.route("**/*", empty)
-    return page
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
