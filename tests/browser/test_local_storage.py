@@ -214,3 +214,26 @@ async def test_a_file_that_is_damaged_is_no_obstacle(visitor: Visitor, site: Sit
     again = await killed(visitor, browser)
     assert again.preparation.storage_put_back == ()
     await again.close()
+
+
+DATABASE = """(work) => new Promise((resolve, reject) => {
+    const opened = indexedDB.open("login", 1);
+    opened.onerror = reject;
+    opened.onupgradeneeded = () => opened.result.createObjectStore("tokens");
+    opened.onsuccess = () => {
+        const transaction = opened.result.transaction("tokens", "readwrite");
+        const tokens = transaction.objectStore("tokens");
+        const done = work ? tokens.put(work, "token") : tokens.get("token");
+        transaction.oncomplete = () => resolve(done.result ?? null);
+    };
+})"""
+
+
+async def test_what_pages_keep_in_an_indexed_database_needs_no_help(visitor: Visitor, site: Site) -> None:
+    """Chromium hands each transaction to the kernel before it says that it is complete."""
+    browser = await visitor.open()
+    page = await visit(browser, site)
+    await page.evaluate(DATABASE, "mine")
+    again = await killed(visitor, browser)
+    assert await (await visit(again, site)).evaluate(DATABASE, "") == "mine"
+    await again.close()
