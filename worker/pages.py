@@ -227,7 +227,7 @@ class Pages:
         """During an act, have the driver send unsafe requests. Once each: it never sends one again by itself.
 
         Chromium does, for every method, when a connection that it had used before dies before the first byte of the
-        answer. Only for pages of this context; not for requests that a service worker makes.
+        answer. For pages and service workers of this context.
         """
         if self._context is None:
             return
