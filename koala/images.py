@@ -18,9 +18,11 @@ def is_on_trial(store: Store, image: str) -> bool:
     return TRIAL + image in switches.all_on(store)
 
 
-def went_back(store: Store, image: str) -> bool:
-    """Whether the pool went back to that image: its workers may put back what a newer browser did to a profile."""
-    return BACK + image in switches.all_on(store)
+def gone_back_to(image: str) -> str:
+    """The switch that is on while the pool has gone back to that image: its workers may undo what a newer browser did
+    to a profile. Each lease tells whether it is on.
+    """
+    return BACK + image
 
 
 def try_out(store: Store, image: str, by: str) -> None:
@@ -38,7 +40,7 @@ def go_back(store: Store, image: str, to: str, by: str) -> None:
     """Declare that the pool goes back from an image to an older one."""
     _end(store, TRIAL)
     _end(store, BACK)
-    switches.turn_on(store, BACK + to, by, f"from {image}")
+    switches.turn_on(store, gone_back_to(to), by, f"from {image}")
 
 
 def _end(store: Store, kind: str) -> None:

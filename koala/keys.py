@@ -39,6 +39,7 @@ TRIED = "koala:tried"
 SCHEDULES = "koala:schedules"
 SCHEDULES_DUE = "koala:schedules:due"
 SCHEDULES_COUNTS = "koala:schedules:counts"
+SCHEDULES_PUT_OFF = "koala:schedules:put-off"
 
 
 def task(id: str) -> str:
@@ -127,7 +128,8 @@ def counts(image: str) -> str:
 
 
 def schedule(name: str) -> str:
-    """A schedule's record, a hash. `SCHEDULES` has all by status, `SCHEDULES_DUE` those to be looked at, by when."""
+    """A schedule's record, a hash. `SCHEDULES` has all by status, `SCHEDULES_DUE` those to be looked at, by when; what
+    could not be decided about then is in `SCHEDULES_PUT_OFF` too, by when it should have been."""
     return "koala:schedule:" + name
 
 

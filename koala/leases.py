@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from koala import counts, keys
+from koala import counts, images, keys
 from koala.clock import boottime
 from koala.fence import Fence
 from koala.store import Store, to_lua
@@ -27,6 +27,9 @@ class Lease:
     resource: str
     expires_ms: int
     trusted_until: float
+    rolls_back: bool = False
+    """When it was granted the pool had gone back to the asker's image: what a newer browser did to the profile may be
+    undone."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ def acquire(
     """Take the lease for one attempt, atomically; the reason of the refusal otherwise.
 
     Reasons: status, held, paused, epoch, hold, went_back: the store has given lower fences only than `seen`. The same
-    token again gives the same lease. `facts` (machine, boot, pid) are kept with the attempt.
+    token again gives the same lease. `facts` (machine, boot, pid, image) are kept with the attempt. Whether the pool
+    has gone back to that image is told with the lease: the question costs no call of its own.
     """
     asked_at = boottime()
     own = [
@@ -83,11 +87,13 @@ def acquire(
         worker,
         to_lua(facts),
         *seen,
+        images.gone_back_to(str(facts.get("image", counts.DEV))),
     )
     if not reply["ok"]:
         return str(reply["reason"])
     left_s = (reply["expires_ms"] - reply["now_ms"]) / 1000  # less than the TTL when the token was known already
-    return Lease(reply["fence"], task.resource, reply["expires_ms"], asked_at + left_s - terms.margin_s)
+    trusted_until = asked_at + left_s - terms.margin_s
+    return Lease(reply["fence"], task.resource, reply["expires_ms"], trusted_until, reply["rolls_back"])
 
 
 def renew(store: Store, lease: Lease, terms: Terms) -> Lease | None:
@@ -96,7 +102,7 @@ def renew(store: Store, lease: Lease, terms: Terms) -> Lease | None:
     reply = store.run("renew", [keys.lease(lease.resource), keys.LEASES], lease.fence, terms.ttl_ms, lease.resource)
     if not reply["ok"]:
         return None
-    return Lease(lease.fence, lease.resource, reply["expires_ms"], terms.trust(asked_at))
+    return replace(lease, expires_ms=reply["expires_ms"], trusted_until=terms.trust(asked_at))
 
 
 def release(

@@ -174,7 +174,8 @@ OCCURRENCES = _pool(
 SCHEDULE_LAG = _pool(
     "schedule_lag_seconds",
     Kind.GAUGE,
-    "By how much the schedule that should have been decided first is overdue; 0 when none is.",
+    "By how much the schedule that should have been decided about first is overdue, also one about which nobody can "
+    "decide; 0 when none is. Paused ones and those that are off never are.",
 )
 
 # A scheduler

@@ -113,8 +113,6 @@ class Settings(BaseSettings):
     launch_check: bool = True
     """Start each browser once before a worker takes work, and again when browsers die under tasks. A worker whose
     browser does not come up ends, with the reason."""
-    trial: bool = False
-    """Each slot of this worker first runs one canary (`koala.canary`), and only then takes other work."""
 
     image: str = Field("dev", pattern="^[A-Za-z0-9_][A-Za-z0-9_.:/@-]{0,127}$")
     """The release that this program is of, as a tag: attempts and crashes are counted by it."""

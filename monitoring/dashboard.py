@@ -182,6 +182,26 @@ STARTS = Lines(
     ],
 )
 
+ON_TIME = Lines(
+    "Do schedules run on time?",
+    "By how much the most overdue one is late; some seconds at a take-over are right. A line that rises: `koala "
+    "schedule list` says which one is late or wrong, the scheduler's log why.",
+    [Query("koala:schedule_lag_seconds", "late")],
+    unit="s",
+)
+
+OCCURRENCES = Stack(
+    "What becomes of planned runs?",
+    "In ten minutes. Only `started` makes a task. `overlap`: an earlier run had not ended. `catch_up` and `window`: "
+    "missed, and not made up for. `koala schedule show NAME` has the history.",
+    [
+        Query(
+            "koala:schedule_occurrences - min_over_time(koala:schedule_occurrences[10m]) > 0",
+            "{{outcome}}",
+        )
+    ],
+)
+
 LINES: tuple[tuple[Panel, ...], ...] = (
     (STATE, HISTORY, ALERTS),
     (FINISHED, LAST, OLDEST),
@@ -190,6 +210,7 @@ LINES: tuple[tuple[Panel, ...], ...] = (
     (WORKERS, LEASES, QUIET),
     (CRASHES, FAILURES),
     (DURATION, STARTS),
+    (ON_TIME, OCCURRENCES),
 )
 
 MARKS = {"Alerts": 'ALERTS{alertstate="firing"}'}

@@ -9,6 +9,7 @@ import redis
 
 from koala import counts, handover, keys, leases, ledger, queue, slots, starts, switches, tasks
 from koala.clock import boottime, wall_ms
+from koala.handover import Handed
 from koala.logs import log
 from koala.schedules.fire import fire
 from koala.settings import Settings
@@ -72,7 +73,7 @@ class Duties:
             Duty("expire", sweep, lambda: tasks.expire(self.store, BATCH)),
             Duty("rescue", sweep, self.rescue),
             Duty("reconcile", sweep, self.reconcile),
-            Duty("hand_over", tick, self.hand_over),
+            Duty("hand_over", tick, lambda: handover.deliver(self.store, self._rq)),
             Duty("clean", 600.0, self.clean),
             Duty("starts", STARTS_S, self.starts),
         ]
@@ -80,13 +81,6 @@ class Duties:
     def store_was_away(self) -> None:
         """Leases that end within two terms from now ended because nobody could renew them."""
         self.away_until = boottime() + 2 * self.settings.lease_ttl_s
-
-    def hand_over(self) -> int:
-        """Hand over what may start, and push it."""
-        handed = handover.hand_over(self.store)
-        for item in handed:
-            queue.push(self._rq, item.queue, item.task_id, item.job_id)
-        return len(handed)
 
     def rescue(self) -> int:
         """Running tasks whose lease ended become ready."""
@@ -102,7 +96,7 @@ class Duties:
         live = {slot["class"] for slot in slots.alive(self.store)}
         waiting = {name: queue.waiting(self._rq, keys.queue(name)) for name in self._classes(live)}
         for task in tasks.many(self.store, tasks.ids(self.store, "handed", before_ms=late, limit=BATCH)):
-            job_id = handover.Handed(task.id, task.jobs, task.class_).job_id
+            job_id = Handed.last(task).job_id
             if job_id in waiting.get(task.class_, ()) and task.class_ in live:
                 continue
             queue.purge(self._rq, keys.queue(task.class_), job_id)
@@ -115,7 +109,7 @@ class Duties:
 
     def _sweep_queues(self, classes: dict[str, set[str]]) -> int:
         running = tasks.many(self.store, tasks.ids(self.store, "running", limit=10_000))
-        alive = {handover.Handed(task.id, task.jobs, task.class_).job_id for task in running}
+        alive = {Handed.last(task).job_id for task in running}
         return sum(len(queue.sweep(self._rq, keys.queue(name), alive.__contains__)) for name in classes)
 
     def starts(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from koala import attempt as writing
-from koala import endings, images
+from koala import endings
 from koala.clock import boottime
 from koala.errors import told
 from koala.fence import Fence
@@ -96,7 +96,7 @@ class AttemptRun:
         self._tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._deadlines.give("start", "the start of the child's attempt", START_S)
         self._deadlines.give("runtime", "its runtime limit", self._workflow.limits.runtime.total_seconds())
-        child.send({"assign": {**self._assignment(), "roll_back": await asyncio.to_thread(self._rolls_back)}})
+        child.send({"assign": self._assignment()})
         ending = await self._tend(child)
         cut = bool(ending.get("kill") or self._requests.unknown or broke_the_browser(ending) or not child.alive)
         if cut:
@@ -110,14 +110,6 @@ class AttemptRun:
         await asyncio.to_thread(shutil.rmtree, self._tmp, True)
         return ended
 
-    def _rolls_back(self) -> bool:
-        """Whether a newer browser's changes of the profile may be undone: the pool went back to this image."""
-        try:
-            image = self._place.settings.image
-            return bool(self.attempt.task.profile) and images.went_back(self._place.store, image)
-        except OUTAGE:
-            return False
-
     def _assignment(self) -> Message:
         task, volume = self.attempt.task, self._place.volume
         return {
@@ -128,6 +120,7 @@ class AttemptRun:
             "args": json.loads(task.args),
             "fence": self.attempt.fence,
             "trusted_until": self.attempt.lease.trusted_until,
+            "roll_back": self.attempt.lease.rolls_back,
             "tmp": str(self._tmp),
             "artifacts": str(volume.artifacts / task.id / self.attempt.fence),
         }

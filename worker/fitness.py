@@ -41,6 +41,13 @@ class Fitness:
             return REST_S
         return float(min(LONGEST_REST_S, FIRST_REST_S * 2 ** (self.crashing - CRASHES)))
 
+    @property
+    def unsure(self) -> bool:
+        """Whether it has to look, after its rest, if browsers come up here. After crashes alone it need not: whoever
+        judged the last one has looked, and what broke since costs a task nothing.
+        """
+        return bool(self.fault) or self.no_browser > 0
+
     def note(self, ended: Ended) -> None:
         """An attempt has ended."""
         self.no_browser = self.no_browser + 1 if ended.no_browser else 0
@@ -53,6 +60,8 @@ class Fitness:
         self.owes_rest = bool(self.fault) or self.no_browser >= FAILED_STARTS or self.crashing >= CRASHES
 
     def rested(self, fault: str) -> None:
-        """It has, and looked again: `fault` is what it found, empty when browsers come up. Then one try more."""
+        """It has, and looked again if it was unsure: `fault` is what it found, empty when browsers come up. Then one
+        try more.
+        """
         self.fault, self.owes_rest = fault, bool(fault)
         self.no_browser = min(self.no_browser, FAILED_STARTS - 1)

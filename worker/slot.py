@@ -94,7 +94,7 @@ class Slot:
             await self._outage_proof(seat.finished, delivery)
         if tried:
             await self._after(*tried)
-        await self._outage_proof(self._hand_over)
+        await self._outage_proof(handover.deliver, self._place.store, self._rq)
 
     async def _try(self, delivery: Delivery) -> tuple[Task, Ended] | None:
         """One attempt, and how it ended; None when there is nothing to try, or no lease."""
@@ -154,7 +154,7 @@ class Slot:
         return got
 
     async def _rest(self) -> None:
-        """Take nothing for a while, so that others get the tasks; then look whether browsers come up again."""
+        """Take nothing for a while, so that others get the tasks; then look, if need be, whether browsers come up."""
         fitness = self._fitness
         facts = {"no_browser": fitness.no_browser, "crashing": fitness.crashing, "fault": fitness.fault}
         log().error("slot_rests", **facts, rests_s=fitness.rest_s)
@@ -163,7 +163,7 @@ class Slot:
             async with asyncio.timeout(fitness.rest_s):
                 await self.draining.wait()
         if not self.draining.is_set():
-            fitness.rested(await self._fault())
+            fitness.rested(await self._fault() if fitness.unsure else "")
         await self._outage_proof(self._beat_once)
 
     async def _fault(self) -> str:
@@ -230,10 +230,6 @@ class Slot:
             log().error("child_failed", error=str(error))
             self.exit = error.exit
             raise
-
-    def _hand_over(self) -> None:
-        for handed in handover.hand_over(self._place.store):
-            queue.push(self._rq, handed.queue, handed.task_id, handed.job_id)
 
     async def _outage_proof(self, call: Callable[..., Any], *args: Any) -> None:
         """Call; when the store is away, leave it: the sweep puts it right."""

@@ -12,18 +12,11 @@ from worker.attempt import Ended
 from worker.place import Place
 
 
-def was_passed(place: Place) -> bool:
-    """Whether this slot was tried in an earlier life of this worker's container, with the same image."""
-    return trials.passed(place.store, *_who(place))
-
-
 def is_due(place: Place) -> bool:
-    """Whether this slot has to be tried: its image is on trial, or its settings say so, and it was not tried before.
-
-    Redis errors pass through.
+    """Whether this slot has to be tried: its image is on trial, and it was not tried with it in an earlier life of
+    this worker's container. Redis errors pass through.
     """
-    asked = place.settings.trial or images.is_on_trial(place.store, place.settings.image)
-    return asked and not was_passed(place)
+    return images.is_on_trial(place.store, place.settings.image) and not trials.passed(place.store, *_who(place))
 
 
 def remember(place: Place) -> None:

@@ -44,6 +44,10 @@ def lift(where: Volume, fence: Fence, ttl_ms: int = 0) -> None:
     """Write down a fence that was given, and its TTL; a lower one changes nothing. Durable.
 
     Of two that write at once one may be forgotten: the mark is a little low then, and never too high. Raises OSError.
+    Each attempt waits for it before its child hears of anything, some two milliseconds: what is done while the mark is
+    behind could be done again with an older copy of the store, unnoticed. To lift it ahead, many fences at a time,
+    would take a healthy store for one that went back; and a profile's own lock does know its fence, but only the next
+    attempt on that profile looks at it.
     """
     known = read(where)
     if fence > known.fence or ttl_ms > known.ttl_ms:

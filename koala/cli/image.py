@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated
 
 import typer
 
-from koala import images, names
+from koala import canary, counts, images, names
 from koala.cli import options
 from koala.cli.output import answer
 from koala.cli.session import session
+from koala.counts import Counts
+
+SAY_NOTHING = frozenset({"parked", "snoozed"})
+"""Outcomes that the pool or the workflow chose, whatever the image."""
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -35,18 +40,36 @@ def try_(tag: Tag, as_: options.As = "", as_json: options.Json = False) -> None:
 
 @app.command("accept")
 def accept(tag: Tag, as_: options.As = "", as_json: options.Json = False) -> None:
-    """End an image's trial: its workers take work at once.
+    """End an image's trial: its workers take work at once. Says what it has shown until now.
 
     Example: koala image accept 20261129-194512
     """
     options.who(as_)
     with session() as now:
         was = images.accept(now.store, names.check("image", tag))
+        ended = _evidence(counts.by_image(now.store).get(tag, Counts()))
     answer(
-        {"image": tag, "trial": False, "changed": was},
-        f"image {tag} {'is accepted' if was else 'was on no trial'}",
+        {"image": tag, "trial": False, "changed": was, "attempts": dict(ended)},
+        f"image {tag} is accepted: {_shown(ended)}" if was else f"image {tag} was on no trial",
         as_json,
     )
+
+
+def _evidence(found: Counts) -> Counter[str]:
+    """Attempts that say something about an image, by outcome. Canaries are none: they had met no work yet."""
+    ended: Counter[str] = Counter()
+    for (workflow, outcome), number in found.attempts.items():
+        if workflow != canary.NAME and outcome not in SAY_NOTHING:
+            ended[outcome] += number
+    return ended
+
+
+def _shown(ended: Counter[str]) -> str:
+    """What speaks for an image; that nothing does is said, since silence reads like a pass."""
+    if not ended:
+        return "no attempt has ended with it, so nothing but its canaries speaks for it"
+    each = ", ".join(f"{number} {outcome}" for outcome, number in ended.most_common())
+    return f"{ended.total()} attempt{'s have' if ended.total() > 1 else ' has'} ended with it ({each})"
 
 
 @app.command("back")

@@ -23,6 +23,8 @@ from koala.schedules.state import State, Status
 from koala.span import span
 from koala.store import Store
 
+LATE_MS = 30_000
+"""A scheduler that was away for some seconds makes nothing late."""
 STYLES = {Status.OFF: "dim", Status.ON: "green", Status.PAUSED: "yellow", Status.OVER: "dim"}
 
 
@@ -34,23 +36,26 @@ class Listed:
     state: State | None
     next_ms: int = 0
     fault: str = ""
+    late_ms: int = 0
+    """By how much it is overdue to be looked at; 0 when it is not."""
 
     def public(self) -> dict[str, Any]:
         """JSON-ready."""
         if self.state is None:
-            return {"name": self.name, "fault": self.fault}
-        return {**_status(self.state), "workflow": self.state.definition.workflow, "next_ms": self.next_ms}
+            return {"name": self.name, "fault": self.fault, "late_ms": self.late_ms}
+        more = {"workflow": self.state.definition.workflow, "next_ms": self.next_ms, "late_ms": self.late_ms}
+        return {**_status(self.state), **more}
 
 
 def row(store: Store, seen: Seen) -> Listed:
     """What the list says of one schedule."""
     try:
         state = record.states(store, [seen])[0]
-        return Listed(seen.name, state, _next(state, seen.now_ms))
+        return Listed(seen.name, state, _next(state, seen.now_ms), late_ms=seen.late_ms)
     except KoalaError as error:
         if error.retry:
             raise
-        return Listed(seen.name, None, fault=str(error))
+        return Listed(seen.name, None, fault=str(error), late_ms=seen.late_ms)
 
 
 def _next(state: State, now: int) -> int:
@@ -69,14 +74,20 @@ def listed(rows: Sequence[Listed]) -> RenderableType:
 def _row(item: Listed) -> Row:
     state = item.state
     if state is None:
-        return [foreign(item.name, "bold"), Text("wrong", "red"), "—", "—", "—", "—", "—", foreign(item.fault)]
+        fault = foreign(_late(item) + item.fault)
+        return [foreign(item.name, "bold"), Text("wrong", "red"), "—", "—", "—", "—", "—", fault]
     definition = state.definition
     when = preview.local(item.next_ms, definition.calendar.zone) if item.next_ms else "—"
     return [
         foreign(item.name, "bold"), Text(state.status, STYLES[state.status]), when, definition.zone,
         str(len(state.running) or "—"), str(len(state.waiting) or "—"), foreign(definition.workflow),
-        foreign(state.note),
+        foreign(_late(item) + state.note),
     ]  # fmt: skip
+
+
+def _late(item: Listed) -> str:
+    """How late it is, before what else is to be said of it."""
+    return f"late by {span(item.late_ms)} " if item.late_ms > LATE_MS else ""
 
 
 def planned(run: Planned) -> dict[str, Any]:

@@ -46,11 +46,13 @@ def fire(store: Store, limit: int, keep_days: float = KEEP_DAYS) -> int:
 
 def _fire(store: Store, seen: Seen, limit: int, keep_days: float) -> int:
     try:
-        return _steps(store, seen, limit, keep_days)
+        done = _steps(store, seen, limit, keep_days)
+        record.decided(store, seen.name)
+        return done
     except (*OUTAGE, StoreUnsafe):
         raise
     except Exception as error:  # noqa: BLE001 - one bad schedule must not stop the others
-        store.client.zadd(keys.SCHEDULES_DUE, {seen.name: seen.now_ms + FAULT_MS}, xx=True)
+        record.put_off(store, seen, FAULT_MS)
         log().error("schedule_failed", schedule=seen.name, error=str(error)[:300])
         return 1
 

@@ -31,6 +31,17 @@ class Seen:
         """The turn that was read."""
         return int(self.record["turn"])
 
+    @property
+    def next_ms(self) -> int:
+        """When it is, or was, to be looked at next; 0 for never, and in a record that is not right."""
+        text = self.record.get("next_ms", "")
+        return int(text) if text.isdigit() else 0
+
+    @property
+    def late_ms(self) -> int:
+        """By how much it is overdue to be looked at; 0 when it is not."""
+        return max(0, self.now_ms - self.next_ms) if self.next_ms else 0
+
 
 def names(store: Store, *, status: Status | None = None) -> list[str]:
     """All schedules by name, or those of a status."""
@@ -162,7 +173,9 @@ def set_status(
 
 def drop(store: Store, name: str) -> bool:
     """Remove a schedule; its runs go on. False when it was not there."""
-    return bool(store.run("schedule_drop", _own(name)[:4], name)["ok"])
+    dropped = bool(store.run("schedule_drop", _own(name)[:4], name)["ok"])
+    decided(store, name)
+    return dropped
 
 
 @dataclass(frozen=True)
@@ -193,7 +206,25 @@ def by_status(store: Store) -> dict[str, int]:
     return dict(zip(map(str, Status), (int(number) for number in pipe.execute()), strict=True))
 
 
+def put_off(store: Store, seen: Seen, by_ms: int) -> None:
+    """Look at a schedule that nobody can decide about some time later; since when that is so is kept."""
+    pipe = store.client.pipeline()
+    pipe.zadd(keys.SCHEDULES_DUE, {seen.name: seen.now_ms + by_ms}, xx=True)
+    pipe.zadd(keys.SCHEDULES_PUT_OFF, {seen.name: seen.next_ms or seen.now_ms})
+    pipe.execute()
+
+
+def decided(store: Store, name: str) -> None:
+    """It could be decided about again, or it is no more. May be repeated."""
+    store.client.zrem(keys.SCHEDULES_PUT_OFF, name)
+
+
 def lag_ms(store: Store, now: int) -> int:
-    """By how much the schedule that should have been looked at first is overdue; 0 when none is."""
-    first = store.client.zrange(keys.SCHEDULES_DUE, 0, 0, withscores=True)
-    return max(0, now - int(first[0][1])) if first else 0
+    """By how much the schedule that should have been decided about first is overdue; 0 when none is.
+
+    One that is put off is overdue for as long as that goes on; one that is paused, off or over never is.
+    """
+    due: Any = store.client.zrange(keys.SCHEDULES_DUE, 0, 0, withscores=True)
+    put_off: Any = store.client.zrange(keys.SCHEDULES_PUT_OFF, 0, -1, withscores=True)
+    still = [since for name, since in put_off if store.client.zscore(keys.SCHEDULES_DUE, name) is not None]
+    return max(0, now - int(min([now, *still, *(at for _, at in due)])))

@@ -8,8 +8,9 @@ import pytest
 
 from koala.metrics import Kind, Of, of
 from tests.support.live_pool import LivePool
+from tests.support.ports import free_ports
 from tests.support.program import Program
-from tests.support.scraping import Page, answers, free_port, scrape
+from tests.support.scraping import Page, answers, scrape
 
 PORT, IMAGE = "KOALA_METRICS_PORT", "KOALA_IMAGE"
 
@@ -19,13 +20,13 @@ class Watched:
 
     def __init__(self, pool: LivePool) -> None:
         self.pool = pool
-        self.ports = [free_port() for _ in range(3)]
+        self.ports = free_ports(3)
         worker_port, *scheduler_ports = self.ports
         self.worker = pool.worker(2, **{PORT: str(worker_port), IMAGE: "tag-1"})
         self.schedulers = [pool.scheduler(KOALA_LEADER_TTL_S="2", **{PORT: str(port)}) for port in scheduler_ports]
         pool.until_slots(2)
         self.until(lambda: all(map(answers, self.ports)), "everyone answers")
-        self.until(lambda: self.active is not None, "somebody leads")
+        self.leading()
 
     def until(self, condition: Callable[[], object], what: str) -> None:
         self.pool.until(condition, what)
@@ -33,28 +34,22 @@ class Watched:
     def of_worker(self) -> Page:
         return scrape(self.ports[0])
 
-    def of_schedulers(self) -> list[Page]:
-        """One page of each that answers."""
-        return [scrape(port) for port in self.ports[1:] if answers(port)]
+    def leading(self) -> tuple[Program, Page]:
+        """The one scheduler that leads, and its page; waited for, since one that stalls hands over for a moment."""
+        found: list[tuple[Program, Page]] = []
 
-    @property
-    def active(self) -> Page | None:
-        """The page of the active scheduler; None while there is none."""
-        return next((page for page in self.of_schedulers() if page.value("koala_scheduler_active") == 1), None)
+        def one() -> bool:
+            named = zip(self.schedulers, self.ports[1:], strict=True)
+            pages = [(program, scrape(port)) for program, port in named if answers(port)]
+            found[:] = [pair for pair in pages if pair[1].value("koala_scheduler_active") == 1]
+            return len(found) == 1
+
+        self.until(one, "one scheduler leads")
+        return found[0]
 
     def pool_value(self, name: str, **labels: str) -> float | None:
-        """A number of the pool, of whoever shows it: None when nobody does."""
-        shown = [value for page in self.of_schedulers() if (value := page.value(name, **labels)) is not None]
-        assert len(shown) < 2, f"two schedulers show {name}"
-        return shown[0] if shown else None
-
-    def process(self, page: Page) -> Program:
-        """The scheduler that gave a page."""
-        return next(
-            program
-            for program, port in zip(self.schedulers, self.ports[1:], strict=True)
-            if answers(port) and scrape(port).value("koala_scheduler_active") == page.value("koala_scheduler_active")
-        )
+        """A number of the pool, as the one who leads shows it."""
+        return self.leading()[1].value(name, **labels)
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +61,8 @@ def watched() -> Iterator[Watched]:
 
 def test_every_metric_is_there_from_the_start(watched: Watched) -> None:
     """Also to Prometheus 3, which refuses what has no proper content type."""
-    worker, active = watched.of_worker(), watched.active
+    worker, (_, active) = watched.of_worker(), watched.leading()
     assert worker.content_type.startswith("text/plain; version=")
-    assert active, watched.pool.logs()
     for page, whose in ((worker, Of.WORKER), (active, Of.SCHEDULER), (active, Of.POOL)):
         names = {name for name, _ in page.samples}
         ends = {Kind.HISTOGRAM: "_bucket"}
@@ -122,18 +116,14 @@ def test_a_child_and_a_slot_that_were_killed_are_counted_though_they_cannot_coun
 
 def test_a_standby_takes_the_pools_numbers_over_and_they_go_on(watched: Watched) -> None:
     """Counted in the store: nothing starts again at 0, and nothing is shown twice."""
-    before = watched.active
-    assert before
+    first, before = watched.leading()
     lost = {"workflow": "test.order", "outcome": "lost"}
-    watched.process(before).kill()
-    watched.until(lambda: watched.active is not None, "the other leads")
+    first.kill()
     assert watched.pool_value("koala_attempts_total", **lost) == before.value("koala_attempts_total", **lost) == 1
 
 
 def test_a_worker_that_was_killed_leaves_no_ghost(watched: Watched) -> None:
     watched.worker.kill()
     watched.until(lambda: watched.pool_value("koala_workers") == 0, "it is not counted any more")
-    active = watched.active
-    assert active, watched.pool.logs()
-    assert active.total("koala_slots") == 0
+    assert watched.leading()[1].total("koala_slots") == 0
     assert not answers(watched.ports[0])

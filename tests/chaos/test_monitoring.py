@@ -35,6 +35,7 @@ EMPTY = {
     "Why do tasks wait?/A": "nothing waits: every task has ended",
     "Why do tasks wait?/B": "nothing waits",
     "How long has the oldest one waited, by reason?/A": "nothing waits",
+    "What becomes of planned runs?/A": "there is no schedule",
     "Does a program start again and again?/B": "no program ended badly",
     "Does a program start again and again?/C": "no program fails to start",
 }

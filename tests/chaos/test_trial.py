@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from koala import canary, keys, switches, tasks, why
+from koala import canary, counts, images, keys, switches, tasks, why
 from koala.tasks import Submission
 from koala.why import Reason
 from tests.support.browsers import dying_browser
-from tests.support.live_pool import LivePool
+from tests.support.live_pool import PATIENT, LivePool
 from tests.support.program import kill
 
 
 @pytest.fixture
 def pool() -> Iterator[LivePool]:
-    """A pool with a scheduler; its workers begin on trial."""
-    with LivePool(KOALA_TRIAL="1") as opened:
+    """A pool with a scheduler, whose image is on trial."""
+    with LivePool(**PATIENT) as opened:
+        images.try_out(opened.store, counts.DEV, "the test")
         opened.scheduler()
         yield opened
 
@@ -55,7 +56,7 @@ def test_a_slot_takes_other_work_after_its_canary_and_not_before(pool: LivePool)
     pool.until_done(real)  # by the one that was tried
     assert pool.events(real, "attempt_started")[0].data["slot"] == pool.events(one, "attempt_started")[0].data["slot"]
     assert pool.events(real, "attempt_started")[0].at_ms >= pool.events(one, "attempt_ended")[0].at_ms
-    assert on_trial(pool) == ["0", "1"]
+    pool.until(lambda: on_trial(pool) == ["0", "1"], "the other one waits for a canary of its own")
     other = sing(pool, "canary-2")
     pool.until_done(other)
     pool.until(lambda: on_trial(pool) == ["0", "0"], "both are in the pool")

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from koala.exits import Exit
 from tests.support.browsers import dying_browser
-from tests.support.live_pool import LivePool
+from tests.support.live_pool import PATIENT, LivePool
 
 CHECKED = "1"
+
+
+@pytest.fixture
+def pool() -> Iterator[LivePool]:
+    """Nothing started yet. What counts as a crash is what the test lets die, and no lease that ran out."""
+    with LivePool(**PATIENT) as opened:
+        yield opened
 
 
 def test_a_worker_whose_browser_does_not_come_up_ends_and_says_why(pool: LivePool, tmp_path: Path) -> None:
@@ -30,7 +40,7 @@ def test_a_worker_that_goes_bad_rests_and_a_task_survives_it(pool: LivePool, tmp
     id_ = pool.errand("test.browse", "survives", gates=["step"])
     pool.until_at("survives", "step")
     browser.dies()
-    pool.until(lambda: pool.slots()[0]["accepting"] == "0", "the slot rests")
+    pool.until(lambda: [slot["accepting"] for slot in pool.slots()] == ["0"], "the slot rests")
     assert pool.task(id_).crashes == 1, pool.story(id_)
     pool.open_gate("survives", "step")
     pool.worker(1)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
+import redis
 
-from koala import handover, keys, slots, switches, tasks
+from koala import handover, keys, queue, slots, switches, tasks
+from koala.handover import Handed
+from koala.settings import load
+from koala.store import OUTAGE
 from koala.tasks import Task
+from scheduler.duties import Duties
 from tests.support.pool import Pool, unchanged
+from tests.support.redis_server import RedisServer
 
 
 def run_all(pool: Pool, handed: list[str], *, slots_: tuple[str, ...] = ("s1", "s2")) -> None:
@@ -38,6 +45,38 @@ class TestHandOver:
         assert pool.task(task).class_ == "class"
         with unchanged(pool.store):
             assert pool.hand_over() == []
+
+    def test_what_is_delivered_is_in_the_queue_of_its_class_under_the_name_of_that_hand_over(
+        self, pool: Pool, rq_client: redis.Redis
+    ) -> None:
+        task = pool.submit()
+        pool.slot("s1")
+        assert handover.deliver(pool.store, rq_client) == 1
+        assert queue.waiting(rq_client, keys.queue("class")) == {Handed.last(pool.task(task)).job_id}
+        assert handover.deliver(pool.store, rq_client) == 0
+
+    def test_what_is_handed_over_and_not_pushed_is_taken_back(
+        self, pool: Pool, rq_client: redis.Redis, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """RQ was away in between."""
+        tasks_ = [pool.submit(), pool.submit()]
+        pool.slot("s1")
+        pool.slot("s2")
+        push, answers = queue.push, iter([True, False])
+
+        def lossy(*given: Any) -> bool:
+            if next(answers):
+                return push(*given)
+            raise redis.ConnectionError("cut")
+
+        monkeypatch.setattr(queue, "push", lossy)
+        with pytest.raises(OUTAGE):
+            handover.deliver(pool.store, rq_client)
+        assert [pool.status(task) for task in tasks_] == ["handed", "handed"]
+        pool.tick()
+        duties = Duties(pool.store, load(redis_url=redis_server.socket_url, handed_wait_s=0.001))
+        assert duties.reconcile() == 1
+        assert [pool.status(task) for task in tasks_] == ["handed", "ready"]
 
     def test_nothing_is_handed_to_nobody(self, pool: Pool) -> None:
         pool.submit()

@@ -63,6 +63,8 @@ async def browse(run: Run, args: Browse) -> dict[str, Any]:
         timeout=seconds(args.act_s),
         settle=seconds(args.settle_s),
     )
+    if not page.url.startswith(args.shop):  # the order was placed by an earlier attempt, this one has been nowhere
+        await page.goto(args.shop)
     return {**receipt, "stored": await page.evaluate("localStorage.getItem('user')")}
 
 

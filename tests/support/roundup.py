@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ import urllib.request
 from pathlib import Path
 from typing import Self
 
+from tests.support.ports import free_ports
 from tests.support.waiting import until
 
 LOCK = Path(__file__).with_name("roundup.lock")
@@ -28,7 +28,7 @@ class Roundup:
         self._home = Path(tempfile.mkdtemp(prefix="koala-roundup-"))
         self._home.chmod(0o755)
         self._popen: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        (self.port,) = free_ports(1)
 
     @property
     def url(self) -> str:
@@ -89,12 +89,6 @@ class Roundup:
         with urllib.request.urlopen(f"{self.url}/issue?{query}", timeout=60) as answer:  # noqa: S310 - loopback
             rows = list(csv.DictReader(answer.read().decode().splitlines()))
         return [row["title"] for row in rows if row["title"]]
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def _python() -> str:

@@ -32,7 +32,7 @@ def make(store: Store, definition: Definition, *, undecided_ms: int = 0) -> Defi
 def back(store: Store, name: str, ms: int) -> None:
     """As if nobody had looked at it for so long."""
     cursor = tasks.now_ms(store) - ms
-    store.client.hset(keys.schedule(name), "cursor_ms", cursor)
+    store.client.hset(keys.schedule(name), mapping={"cursor_ms": cursor, "next_ms": cursor})
     store.client.zadd(keys.SCHEDULES_DUE, {name: cursor})
 
 

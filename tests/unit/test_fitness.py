@@ -49,6 +49,15 @@ def test_while_browsers_do_not_come_up_it_rests_on() -> None:
     assert not fitness.owes_rest
 
 
+def test_it_looks_again_after_its_rest_unless_it_rests_for_crashes_that_were_judged() -> None:
+    """A look starts every browser once, and the last crash was judged by one."""
+    assert after(UNFIT).unsure
+    assert after(*[NO_BROWSER] * FAILED_STARTS).unsure
+    assert after(CRASHED, NO_BROWSER, CRASHED, NO_BROWSER).unsure
+    assert not after(CRASHED, CRASHED).unsure
+    assert not after(NO_BROWSER, CRASHED, CRASHED).unsure
+
+
 def test_after_browsers_that_did_not_start_it_has_one_try_more() -> None:
     fitness = after(*[NO_BROWSER] * FAILED_STARTS)
     assert fitness.owes_rest

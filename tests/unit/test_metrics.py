@@ -17,7 +17,8 @@ from koala.metrics import Kind, Metric, Of
 from koala.settings import Settings
 from koala.why import Reason
 from scheduler.limited import Limited
-from tests.support.scraping import free_port, scrape
+from tests.support.ports import free_ports
+from tests.support.scraping import scrape
 from worker import cgroup
 from worker.metrics import WorkerMetrics
 from worker.report import Metric as Told
@@ -243,7 +244,7 @@ class TestLimited:
 
 class TestServed:
     def test_prometheus_gets_its_content_type_and_a_taken_port_stops_nothing(self) -> None:
-        port = free_port()
+        (port,) = free_ports(1)
         shown = registry()
         assert serve(shown, "127.0.0.1", port)
         assert scrape(port).content_type.startswith("text/plain; version=")

@@ -3,15 +3,19 @@
 --       26 the longest lease there ever was, ms
 -- ARGV  1 id  2 token  3 ttl in ms  4 resource  5 slot  6 worker  7 facts of the attempt, JSON
 --       8 and 9 epoch and counter of the highest fence that the asker has ever seen
--- Reply {ok, fence, expires_ms, now_ms} or refusal: status, held, paused, epoch, hold, went_back {fence}
+--       10 the switch that is on while the pool has gone back to the asker's image
+-- Reply {ok, fence, expires_ms, now_ms, rolls_back: that switch is on} or
+--       refusal: status, held, paused, epoch, hold, went_back {fence}
 -- Invariant: promise 1, at most one unexpired lease a resource; the counter never goes back, and does not move while it
 --       is lower than one that was seen: were it to pass that, nobody would notice any more that the store went back.
 local id, token = ARGV[1], ARGV[2]
 local now = now_ms()
-local lease = redis.call('HMGET', KEYS[20], 'token', 'fence', 'expires_ms')
-if lease[1] == token and tonumber(lease[3]) > now then
-  return reply({ok = true, fence = lease[2], expires_ms = tonumber(lease[3]), now_ms = now})
+local function granted(fence, expires)
+  local back = redis.call('HEXISTS', KEYS[24], ARGV[10]) == 1
+  return reply({ok = true, fence = fence, expires_ms = expires, now_ms = now, rolls_back = back})
 end
+local lease = redis.call('HMGET', KEYS[20], 'token', 'fence', 'expires_ms')
+if lease[1] == token and tonumber(lease[3]) > now then return granted(lease[2], tonumber(lease[3])) end
 local task = redis.call('HMGET', KEYS[1], 'status', 'workflow', 'profile')
 if task[1] ~= 'ready' and task[1] ~= 'handed' then return refuse('status', {status = task[1]}) end
 if lease[3] and tonumber(lease[3]) > now then return refuse('held', {fence = lease[2]}) end
@@ -37,4 +41,4 @@ redis.call('HSET', KEYS[22], fence, cjson.encode(facts))
 move(id, 'running', now)
 redis.call('HSET', KEYS[1], 'fence', fence, 'reason', '', 'waits', '')
 note(now, 'attempt_started', {fence = fence, worker = ARGV[6], slot = ARGV[5]})
-return reply({ok = true, fence = fence, expires_ms = expires, now_ms = now})
+return granted(fence, expires)
