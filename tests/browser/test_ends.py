@@ -21,6 +21,7 @@ from worker import locks, processes
 from worker.browser import BrowserFailed, BrowserOptions, Browsers, Driver, Recycling, WarmShell
 from worker.locks import Gone
 from worker.processes import Process
+from worker.profiles import preferences
 
 ROOT = Path(__file__).resolve().parents[2]
 STAY = "<script>onbeforeunload = e => { e.preventDefault(); return 'stay' }</script><input id=i>"
@@ -49,6 +50,30 @@ async def test_a_frozen_process_is_killed_when_the_budget_is_spent(visitor: Visi
     assert 0.9 < time.monotonic() - began < 8  # the budget, and the kill; less than without one
     assert not any(processes.is_alive(process) for process in family)
     assert visitor.profile.record().state == "unclean"
+
+
+async def test_after_a_crash_that_chromium_noted_the_next_good_end_is_clean(visitor: Visitor) -> None:
+    """Chromium notes a crash a while after its start, and keeps it until a person has clicked it away."""
+    browser = await visitor.open()
+    await browser.close()
+    browser = await visitor.open()
+    await browser.kill()
+    noted = json.loads(visitor.profile.preferences.read_bytes())
+    noted["profile"]["exit_type"] = "Crashed"
+    visitor.profile.preferences.write_text(json.dumps(noted))
+    browser = await visitor.open()
+    assert [page.url for page in browser.context.pages] == ["about:blank"], "and no tab of before"
+    assert await browser.close() == "clean"
+    assert visitor.profile.record().state == "clean"
+
+
+async def test_a_young_browser_that_dies_as_it_closes_is_not_taken_for_clean(visitor: Visitor) -> None:
+    """What an earlier one noted of its own end says nothing of this one's."""
+    await (await visitor.open()).close()
+    browser = await visitor.open()
+    processes.end(browser.process)
+    assert not preferences.ended_normally(visitor.profile.preferences)
+    await browser.close()
 
 
 async def test_a_browser_that_died_was_not_closed_cleanly(visitor: Visitor) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -21,7 +20,7 @@ from worker.browser.errors import within
 from worker.browser.options import BrowserOptions
 from worker.browser.storage import ORIGIN_SECONDS, LocalStorage
 from worker.processes import Process
-from worker.profiles import Preparation, ProfileDirectory
+from worker.profiles import Preparation, ProfileDirectory, preferences
 from worker.profiles.pending import Storage
 
 Ending = Literal["clean", "killed"]
@@ -112,7 +111,11 @@ class ProfileBrowser:
         """
         asked_to = self.is_alive and await self._close_kindly(seconds)
         await asyncio.to_thread(processes.end_tree, [self.process], sessions=[self.process.pid])
-        clean = asked_to and self._says_clean() and await asyncio.to_thread(self._mark_clean)
+        clean = (
+            asked_to
+            and preferences.ended_normally(self.profile.preferences)
+            and await asyncio.to_thread(self._mark_clean)
+        )
         return "clean" if clean else "killed"
 
     async def kill(self) -> None:
@@ -148,14 +151,6 @@ class ProfileBrowser:
             if not processes.session_members(self.process.pid, self.process.started):
                 return
             await asyncio.sleep(0.01)
-
-    def _says_clean(self) -> bool:
-        """Whether Chromium itself noted a normal end: a crash during the close ends without any error."""
-        try:
-            preferences = json.loads((self.profile.user_data / "Default" / "Preferences").read_bytes())
-        except (OSError, ValueError):
-            return False
-        return bool(preferences.get("profile", {}).get("exit_type") == "Normal")
 
     def _mark_clean(self) -> bool:
         try:

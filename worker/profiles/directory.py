@@ -72,6 +72,7 @@ class ProfileDirectory:
         self.volume = volume
         self.path = volume.profiles / self.name
         self.user_data = self.path / "user-data"
+        self.preferences = self.user_data / "Default" / "Preferences"
         self.session_cookies = self.path / SIDE
         self.lock = locks.profile_path(volume, name)
         self.snapshots = Snapshots(self.path)
@@ -112,7 +113,7 @@ class ProfileDirectory:
             restored = self._fall_back(torn, major)
         upgraded_from = self._keep_before_upgrade(major)
         removed = tuple(self._remove_singletons())
-        preferences.deny_background_sync(self.user_data / "Default" / "Preferences")
+        preferences.prepare(self.preferences)
         opened = dataclasses.replace(record, state="unclean", binary=str(binary), major=major)
         dataclasses.replace(opened, fence=str(held.holder.fence)).save(self.path / "profile.json")
         new, unclean = record.state == "new", record.state == "unclean"

@@ -1,26 +1,45 @@
-"""The few settings of a profile's browser that are ours."""
+"""The few settings of a profile's browser that are ours. Torn preferences are left to who mends them."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from worker.profiles import files
 
 DENIED = 2
+ENDED = "SessionEnded"
+"""What Chromium notes of an end that was neither its own nor a crash."""
+NORMAL = "Normal"
 
 
-def deny_background_sync(path: Path) -> None:
-    """Let no page queue requests for later: the profile's next browser would send them, past every lock.
+def prepare(path: Path) -> None:
+    """Make the preferences ours before a browser starts; nothing is written when they are.
 
-    Changes only that setting, and nothing when it is there. Torn preferences are left to who mends them.
+    No page may queue requests for later: the profile's next browser would send them, past every lock. And the last
+    end is noted as one that was neither normal nor a crash: Chromium keeps a crash on record until a person has seen
+    it, also after closing well, and what says normal afterwards was written by the browser that starts now.
     """
-    try:
-        preferences = files.read_json(path) or {}
-    except ValueError:
+    preferences = _read(path)
+    if preferences is None:
         return
-    defaults = preferences.setdefault("profile", {}).setdefault("default_content_setting_values", {})
-    if defaults.get("background_sync") == DENIED:
+    profile = preferences.setdefault("profile", {})
+    defaults = profile.setdefault("default_content_setting_values", {})
+    if (defaults.get("background_sync"), profile.get("exit_type", ENDED)) == (DENIED, ENDED):
         return
-    defaults["background_sync"] = DENIED
+    defaults["background_sync"], profile["exit_type"] = DENIED, ENDED
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     files.replace_json(path, preferences)
+
+
+def ended_normally(path: Path) -> bool:
+    """Whether Chromium itself noted a normal end since `prepare`: a crash during the close ends without any error."""
+    return bool((_read(path) or {}).get("profile", {}).get("exit_type") == NORMAL)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        found = files.read_json(path) or {}
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
