@@ -12,6 +12,7 @@ from typing import Any
 from koala import keys
 from koala.redaction import redact
 from koala.store import Store
+from koala.text import writable
 
 
 def operation(workflow: str, effect: str, key: str) -> str:
@@ -57,7 +58,7 @@ def _text(value: Any) -> str:
     nameless = kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
     if nameless or isinstance(value, (set, frozenset)):
         raise TypeError(f"a description cannot hold a {type(value).__name__}: use text, numbers, lists and dicts")
-    return json.dumps(redact(unicodedata.normalize("NFC", str(value))), ensure_ascii=False)
+    return json.dumps(redact(unicodedata.normalize("NFC", writable(str(value)))), ensure_ascii=False)
 
 
 def digest(operation_: str, description: str) -> str:

@@ -17,6 +17,7 @@ from koala.ports import Browser, Parent
 from koala.redaction import redact, veil
 from koala.secret import Secret, mounted
 from koala.signals import End
+from koala.text import exact
 from koala.values import result_of, to_json
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Run:
         """
         if name.startswith("ask."):
             raise InvalidName(f"effect name {name!r} is not allowed: `ask.` begins the names of questions")
-        key = key or self._facts.task_id
+        key = exact(f"the key of effect {name}", key) or self._facts.task_id
         operation = ledger.operation(self._facts.workflow, names.check("effect", name), veil(key))
         description = ledger.canonical(describe)
         approval = review(describe) if callable(review) else review

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from koala.text import exact
+
 
 class Signal(BaseException):
     """Root of the signals."""
@@ -31,7 +33,7 @@ class AskReview(Signal):
 
     def __init__(self, subject: str, describe: Any = None, reason: str = "its workflow asks") -> None:
         super().__init__(reason)
-        self.subject = subject
+        self.subject = exact("the subject of a question", subject)
         self.describe = describe
         self.reason = reason
 

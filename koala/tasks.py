@@ -12,8 +12,9 @@ from typing import Any
 from koala import keys, names
 from koala.clock import wall_ms
 from koala.counts import NOBODY, own_keys
-from koala.errors import NotFound, PayloadTooLarge, Refused
+from koala.errors import InvalidArguments, NotFound, PayloadTooLarge, Refused
 from koala.store import Store, to_lua
+from koala.text import exact
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -139,7 +140,7 @@ class Accepted:
 
 
 def fields(given: Submission, payload_bytes: int = 256 * 1024) -> dict[str, str]:
-    """A new task's record, as scripts that make one take it. Raises PayloadTooLarge or Refused."""
+    """A new task's record, as scripts that make one take it. Raises PayloadTooLarge or InvalidArguments."""
     args = json.dumps(given.args, separators=(",", ":"), ensure_ascii=False)
     size = len(args.encode(errors="replace"))
     if size > payload_bytes:
@@ -147,9 +148,10 @@ def fields(given: Submission, payload_bytes: int = 256 * 1024) -> dict[str, str]
             f"the arguments are {size} bytes, at most {payload_bytes} are kept: pass a reference to the data instead"
         )
     if not -9 <= given.priority <= 9:
-        raise Refused(f"priority {given.priority} is not between -9 and 9")
+        raise InvalidArguments(f"priority {given.priority} is not between -9 and 9")
     if len(given.dedupe) > 200:
-        raise Refused(f"the dedupe key has {len(given.dedupe)} characters, at most 200 are kept: use a hash")
+        raise InvalidArguments(f"the dedupe key has {len(given.dedupe)} characters, at most 200 are kept: use a hash")
+    exact("the dedupe key", given.dedupe)
     return {
         "workflow": given.workflow,
         "version": str(given.version),
@@ -166,8 +168,8 @@ def fields(given: Submission, payload_bytes: int = 256 * 1024) -> dict[str, str]
 def submit(store: Store, given: Submission, *, payload_bytes: int = 256 * 1024, dedupe_days: float = 400) -> Accepted:
     """Make a task durable. Atomic; the same `id` or `dedupe` again makes none.
 
-    Raises PayloadTooLarge, Refused, InvalidName and StoreAway. After StoreAway the task may be there: submit again with
-    the same id.
+    Raises PayloadTooLarge, InvalidArguments, InvalidName and StoreAway. After StoreAway the task may be there: submit
+    again with the same id.
     """
     record = fields(given, payload_bytes)
     id_ = names.check("task", given.id) if given.id else new_id()

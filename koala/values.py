@@ -9,6 +9,7 @@ from typing import Any
 
 from koala.errors import PayloadTooLarge
 from koala.redaction import scrub
+from koala.text import writable
 
 LARGEST = 256 * 1024
 
@@ -18,7 +19,7 @@ def to_json(value: Any, what: str) -> str:
     if hasattr(value, "model_dump"):
         value = value.model_dump(mode="json")
     try:
-        text = json.dumps(scrub(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        text = writable(json.dumps(scrub(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise TypeError(f"{what} must be JSON (text, numbers, lists, dicts): {error}") from None
     if len(text.encode()) > LARGEST:

@@ -15,10 +15,11 @@ PROXY = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 def for_child(ours: Mapping[str, str], tmp: Path, proxy: str = "") -> dict[str, str]:
     """Our environment without the store's address and password, with a TMPDIR of the child's own.
 
+    An author may print whatever a page says: what is no text is spelled out.
     With a `proxy`, HTTP clients go through that one only, whatever ours were told.
     """
     kept = {name: value for name, value in ours.items() if name not in STORE}
-    return {**kept, **_through(proxy), "TMPDIR": str(tmp)}
+    return {**kept, **_through(proxy), "TMPDIR": str(tmp), "PYTHONIOENCODING": "utf-8:backslashreplace"}
 
 
 def _through(proxy: str) -> dict[str, str]:

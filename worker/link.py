@@ -16,8 +16,8 @@ LONGEST = 4 * 1024 * 1024
 
 
 def encode(message: Message) -> bytes:
-    """One message as a line."""
-    return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+    """One message as a line. Halves of characters, as an author's error may hold, become question marks."""
+    return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
 def decode(line: bytes) -> Message:

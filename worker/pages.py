@@ -26,9 +26,8 @@ from worker.browser.tabs import answers, open_tab
 from worker.engine import Engine
 from worker.locks import LockHeld
 from worker.processes import Process
+from worker.sending import SAFE, Sending, languages
 
-ACT_MOST_MS = 600_000
-SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 Death = Literal["", "tab", "browser", "driver"]
 
 
@@ -76,6 +75,7 @@ class Pages:
         self._fence = fence
         self._options = options
         self._page: Page | None = None
+        self._sending: Sending | None = None
         self._context: BrowserContext | None = None
         self._tab_died = False
         self._acting = False
@@ -224,17 +224,14 @@ class Pages:
         await route.fulfill(status=403, content_type="text/plain; charset=utf-8", body=said)
 
     async def shield(self, on: bool) -> None:
-        """During an act, have the driver send unsafe requests. Once each: it never sends one again by itself.
-
-        Chromium does, for every method, when a connection that it had used before dies before the first byte of the
-        answer. For pages and service workers of this context.
-        """
+        """During an act, have the driver send the unsafe requests of pages and service workers, once each."""
         if self._context is None:
             return
         if on:
-            await self._context.route("**/*", _send_once)
-        elif not self.failed():
-            await self._context.unroute("**/*", _send_once)
+            self._sending = Sending(await languages(self._page))
+            await self._context.route("**/*", self._sending)
+        elif self._sending and not self.failed():
+            await self._context.unroute("**/*", self._sending)
 
     def acting(self, on: bool) -> None:
         """An effect's act begins or is over."""
@@ -259,17 +256,6 @@ class Pages:
         if self._context and self._engine.shell:
             return "clean" if await self._engine.shell.give_back(self._context, budget_s) else "killed"
         return ""
-
-
-async def _send_once(route: Route) -> None:
-    if route.request.method in SAFE:
-        await route.fallback()
-        return
-    try:
-        response = await route.fetch(max_redirects=0, timeout=ACT_MOST_MS)
-        await route.fulfill(response=response)
-    except PlaywrightError:
-        await route.abort("connectionreset")
 
 
 __all__ = ["BrowserFailed", "BrowserNotStarted", "BrowserTooLate", "Pages", "Teller"]

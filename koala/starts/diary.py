@@ -48,7 +48,7 @@ def append(directory: Path, entry: Entry) -> None:
     text = json.dumps({name: value for name, value in asdict(entry).items() if value not in (None, "", 0.0)})
     descriptor = os.open(directory / f"{entry.program}.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
-        os.write(descriptor, text.encode()[:LONGEST] + b"\n")
+        os.write(descriptor, text.encode(errors="replace")[:LONGEST] + b"\n")
     finally:
         os.close(descriptor)
 

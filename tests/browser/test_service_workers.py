@@ -125,14 +125,13 @@ async def test_a_guarded_site_is_not_posted_to(
     assert told.seen == [{"method": "POST", "host": "127.0.0.1"}]
 
 
-@pytest.mark.parametrize("shielded", [True, False])
-async def test_in_an_act_a_connection_that_is_cut_is_not_used_for_a_second_post(
-    driver: Driver, browsers: Browsers, options: BrowserOptions, site: Site, post: str, shielded: bool
+async def test_in_an_act_a_post_whose_connection_is_cut_is_not_repeated(
+    driver: Driver, browsers: Browsers, options: BrowserOptions, site: Site, post: str
 ) -> None:
-    """Chromium by itself posts again: without the shield the site stores it twice."""
+    """Chromium by itself does, as a rule: without the shield the site stores it several times."""
     async with visiting(driver, browsers, options, site, Untold()) as (pages, page):
         assert await page.evaluate(post) == 200, "so the connection was used before"
-        await pages.shield(shielded)
+        await pages.shield(True)
         assert await page.evaluate(post) == "failed"
         await pages.shield(False)
-    assert (len(site.posts) == 2) == shielded, site.posts
+    assert len(site.posts) == 2

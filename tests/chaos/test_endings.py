@@ -192,3 +192,31 @@ def test_a_workflow_that_blocks_its_event_loop_costs_its_attempt_only(busy: Live
     busy.until_done(id_)
     assert busy.events(id_, "attempt_gone")
     assert busy.orders(f"hang-{where}") == 1
+
+
+def test_half_a_character_costs_nothing_as_a_value(busy: LivePool) -> None:
+    """It is written with a question mark; a receipt that could not be would leave its effect unknown."""
+    id_ = busy.errand("test.halves", "h1")
+    busy.until_done(id_)
+    assert busy.result(id_) == [{"zo?": "zo?"}, "zo?"]
+    assert busy.task(id_).progress
+
+
+@pytest.mark.parametrize(
+    ("what", "status", "said"),
+    [
+        ("error", "failed", "ValueError: zo?"),
+        ("permanent", "failed", "zo?"),
+        ("cancel", "cancelled", "zo?"),
+        ("key", "failed", "the key of effect write 'zo\\ud83d' is not allowed"),
+        ("subject", "failed", "the subject of a question 'zo\\ud83d' is not allowed"),
+    ],
+)
+def test_half_a_character_in_what_a_workflow_raises_ends_it_as_it_says(
+    busy: LivePool, what: str, status: str, said: str
+) -> None:
+    """As a part of a key it is refused: two such would be one."""
+    id_ = busy.errand("test.halves", f"h-{what}", what=what)
+    task = busy.until_status(id_, status)
+    assert said in task.error + task.reason
+    assert task.crashes == 0

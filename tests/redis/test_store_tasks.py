@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from koala import keys, tasks, timeline
-from koala.errors import InvalidName, NotFound, PayloadTooLarge, Refused
+from koala.errors import InvalidArguments, InvalidName, NotFound, PayloadTooLarge
 from koala.store import Store
 from koala.tasks import Submission
 from tests.support.pool import OPERATION, Pool, refused, unchanged
@@ -74,9 +74,9 @@ class TestSubmit:
                 tasks.submit(store, Submission("shop", 1, {"n": "x" * 262_144}))
             with pytest.raises(PayloadTooLarge, match="at most 8"):
                 tasks.submit(store, Submission("shop", 1, {"n": "é" * 4}), payload_bytes=8)
-            with pytest.raises(Refused, match="priority 10"):
+            with pytest.raises(InvalidArguments, match="priority 10"):
                 tasks.submit(store, Submission("shop", 1, {}, priority=10))
-            with pytest.raises(Refused, match="dedupe key"):
+            with pytest.raises(InvalidArguments, match="dedupe key"):
                 tasks.submit(store, Submission("shop", 1, {}, dedupe="k" * 201))
             with pytest.raises(InvalidName):
                 tasks.submit(store, Submission("shop", 1, {}, id="../up"))
@@ -179,3 +179,9 @@ class TestForget:
             assert tasks.forget(pool.store, tasks.now_ms(pool.store) + 1) == 0
             got = pool.store.run("forget", [*task.block, *own], task.id, 9_999_999_999_999)
         assert got == refused("status", status="ready")
+
+
+def test_a_dedupe_key_with_half_a_character_is_refused(pool: Pool) -> None:
+    """It would be written like another one, and the task would be taken for that one's."""
+    with unchanged(pool.store), pytest.raises(InvalidName, match="half a character"):
+        pool.submit(dedupe="a\ud83d")

@@ -22,7 +22,7 @@ from tests.support.redis_server import RedisServer
 from worker.processes import Process
 from worker.volume import Volume
 
-MODULES = "workflows tests.support.workflows tests.support.browsing"
+MODULES = "workflows tests.support.workflows tests.support.browsing tests.support.halves"
 PACE = {
     "KOALA_LEASE_TTL_S": "3",
     "KOALA_TRUST_MARGIN_S": "0.5",

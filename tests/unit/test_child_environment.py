@@ -19,7 +19,8 @@ OURS = {"PATH": "/bin", "KOALA_REDIS_URL": "redis://store", "NO_PROXY": "127.0.0
 
 def test_without_a_proxy_it_is_ours_less_the_store() -> None:
     given = for_child(OURS, Path("/child"))
-    assert given == {**{k: v for k, v in OURS.items() if k != "KOALA_REDIS_URL"}, "TMPDIR": "/child"}
+    own = {"TMPDIR": "/child", "PYTHONIOENCODING": "utf-8:backslashreplace"}
+    assert given == {**{k: v for k, v in OURS.items() if k != "KOALA_REDIS_URL"}, **own}
 
 
 @pytest.mark.parametrize("library", ["httpx2", "urllib"])
