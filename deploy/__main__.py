@@ -84,7 +84,8 @@ def run(project: Project, given: argparse.Namespace) -> Exit:
     command = COMMANDS[given.command][1]
     if given.command in READING:
         return command(project, given)
-    with lock.held(project.lock, given.command):
+    with lock.held(project.lock, given.command) as held:
+        project.engine.lent = (held,)
         if given.command not in ENDING:
             unfinished.refuse(project)
         project.adopt()
@@ -104,8 +105,9 @@ def main(arguments: list[str]) -> int:
     except Problem as error:
         problem(error)
         return error.exit_code
-    except (Interrupted, KeyboardInterrupt):
-        say(f"stopped; {GOES_ON}" if given.command == "rollout" else "stopped; give the command again to go on")
+    except (Interrupted, KeyboardInterrupt) as stopped:
+        usual = GOES_ON if given.command == "rollout" else "give the command again to go on"
+        say(f"stopped; {str(stopped) or usual}")
         return Exit.INTERRUPTED
 
 

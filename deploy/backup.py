@@ -37,7 +37,8 @@ def backup(project: Project, to: str) -> Exit:
         facts, store = _store(compose, part)
         interrupt.check()
         say("the profiles")
-        profiles = pour.out(compose, part / PROFILES, *IN_OPERATOR, "backup", "profiles")
+        wait = ("--wait", f"{project.settings.backup_wait_s:g}")
+        profiles = pour.out(compose, part / PROFILES, *IN_OPERATOR, "backup", "profiles", *wait)
         archive.write_manifest(part, _manifest(project, facts, store, profiles, archive.listed(part / PROFILES)))
     return _tell(archive.read(folder / name))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deploy import memory, passwords, release
+from deploy import memory, passwords, recovery, release
 from deploy.exits import Exit
 from deploy.problem import Problem
 from deploy.project import Project
@@ -24,7 +24,7 @@ def rollout(project: Project, tag: str) -> Exit:
         out(f"koala {found.tag} runs already, with these settings: nothing to do")
         return Exit.OK
     passwords.make(project, old)
-    with project.pool(old) as pool:
+    with project.pool(_asked(project, old, new)) as pool:
         rolling = Rollout(project, pool, new, _other(project, old, new))
         for line in rolling.described():
             say(line)
@@ -48,8 +48,7 @@ def planned(project: Project, tag: str) -> Exit:
 def back(project: Project) -> Exit:
     """Back to what ran before: from a roll-out that was stopped, or from one that went through."""
     _refuse_without_pool(project)
-    recorded, runs = project.recorded, {one.tag for one in project.workers if one.up}
-    to, of = (project.before, recorded) if runs <= {recorded} else (recorded, next(iter(sorted(runs - {recorded}))))
+    to, of = recovery.way_back(project)
     if not to or project.image(to) is None:
         raise Problem(f"there is no image to go back to ({to or 'none is recorded'})", "`make deploy` brings a new one")
     with project.pool(to) as pool:
@@ -63,11 +62,23 @@ def _refuse_without_pool(project: Project) -> None:
 
 
 def _old(project: Project, tag: str) -> str:
-    """The image to go back to: of the running workers' the one that is recorded, else one that is not wanted."""
+    """The image to go back to: of the running workers' the one that is recorded, else one that is not wanted.
+
+    Where none of them stays up, an earlier one that is here.
+    """
+    to, _ = recovery.way_back(project)
+    if to and recovery.is_hopeless(project) and project.image(to):
+        return to
     runs = [one.tag for one in project.workers if one.up]
     if project.recorded in runs or not runs:
         return project.recorded
     return next((one for one in runs if one != tag), runs[0])
+
+
+def _asked(project: Project, old: str, new: str) -> str:
+    """The image whose `koala` speaks to the pool: the old one's, where that does anything at all."""
+    runs = {one.tag for one in project.workers if one.up}
+    return new if old in runs and recovery.is_hopeless(project) else old
 
 
 def _new(project: Project, found: Release) -> str:

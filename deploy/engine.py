@@ -43,6 +43,8 @@ class Engine:
     def __init__(self, root: Path, environ: Mapping[str, str]) -> None:
         self.root = root
         self.environ = dict(environ)
+        self.lent: tuple[int, ...] = ()
+        """Descriptors that its commands inherit: a lock that is theirs too."""
 
     def docker(self, *args: str, env: Mapping[str, str] | None = None, timeout_s: float | None = QUICK_S) -> str:
         """Standard output of a command. Raises DockerFailed with what to do."""
@@ -63,6 +65,7 @@ class Engine:
                 text=True,
                 errors="replace",
                 timeout=timeout_s,
+                pass_fds=self.lent,
                 start_new_session=True,
                 check=False,
             )
@@ -86,6 +89,7 @@ class Engine:
                 stderr=subprocess.STDOUT,
                 text=True,
                 errors="replace",
+                pass_fds=self.lent,
                 start_new_session=True,
             )
         except FileNotFoundError:

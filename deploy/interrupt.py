@@ -17,7 +17,7 @@ STEP_S = 0.1
 
 
 class Interrupted(Exception):
-    """The person wants to stop; everything is as it is."""
+    """The person wants to stop; everything is as it is. Its text, if any, is what to do to go on."""
 
 
 class _State:

@@ -76,6 +76,7 @@ def _start(compose: Compose, args: tuple[str, ...], stdin: int | BinaryIO) -> su
             ["docker", "compose", *args],
             cwd=engine.root,
             env={**engine.environ, **compose.environ},
+            pass_fds=engine.lent,
             start_new_session=True,
             stdin=stdin,
             stdout=subprocess.PIPE,

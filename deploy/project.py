@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -95,6 +95,11 @@ class Project:
         """Write variables into `.env`, so that plain `docker compose` does the same as this tool."""
         envfile.write(self.env_file, values)
 
+    def went_to(self, tag: str) -> dict[str, str | None]:
+        """What to keep after starting an image: the one that was recorded is the one before."""
+        kept = envfile.read(self.env_file).get(TAG, tag)
+        return {TAG: tag} if kept == tag else {TAG: tag, TAG_BEFORE: kept}
+
     def went_back(self, tag: str) -> dict[str, str | None]:
         """What to keep after going back to an image: it is the present one, and no longer the one before."""
         return {TAG: tag, TAG_BEFORE: None if self.before == tag else self.before or None}
@@ -103,15 +108,20 @@ class Project:
         """What runs, and what has ended and is still there."""
         return containers.every(self.engine, self.services.project, service)
 
+    def made_from(self, service: str) -> list[Container]:
+        """A service's containers, each with the name that its image has now (`adopt`), whatever it was made under."""
+        repository = self.services.image()[0]
+        return [replace(one, image=f"{repository}:{one.tag}") for one in self.containers(service)]
+
     @property
     def workers(self) -> list[Container]:
         """The workers' containers."""
-        return self.containers(WORKER)
+        return self.made_from(WORKER)
 
     @property
     def schedulers(self) -> list[Container]:
         """The schedulers' containers."""
-        return self.containers(SCHEDULER)
+        return self.made_from(SCHEDULER)
 
     def runs(self) -> str:
         """The tag of the image that most running workers have; empty when none runs."""
@@ -151,7 +161,7 @@ class Project:
         new name.
         """
         repository = self.services.image()[0]
-        for one in [*self.workers, *self.schedulers]:
+        for one in [*self.containers(WORKER), *self.containers(SCHEDULER)]:
             name = f"{repository}:{one.tag}"
             if one.up and one.image != name:
                 self.engine.docker("tag", one.image_id, name)

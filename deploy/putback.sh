@@ -4,6 +4,8 @@
 # DATA is Redis's directory, and nothing runs on it. A server that is to use append-only files and has none starts empty
 # beside a snapshot, so a server without them loads it, writes them, and is looked at once more. What was there goes to
 # DATA/kept/ID. Killed anywhere, the same again goes on. Says how many keys there are.
+#
+# No lease is given on this store before the restore is declared, whoever starts what: declaring it ends the hold.
 set -eu
 umask 077
 data=$1 id=$2 sum=$3
@@ -34,6 +36,7 @@ cat >"$work/store.rdb"
 
 start no
 [ "$(ask exists koala:epoch)" = 1 ] || { stop; fail "the snapshot is not of a Koala store"; }
+ask set koala:hold-until 9000000000000000 >/dev/null
 keys=$(ask dbsize)
 ask config set appendonly yes >/dev/null
 until [ "$(fact persistence aof_rewrite_in_progress)$(fact persistence aof_rewrite_scheduled)" = 00 ]; do sleep 0.1; done

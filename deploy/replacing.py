@@ -40,11 +40,11 @@ class Replacing:
     def fresh(self) -> list[Container]:
         """Those that have the image."""
         wanted = self.project.reference(self.tag)
-        return [one for one in self.project.containers(self.service) if one.image == wanted]
+        return [one for one in self.project.made_from(self.service) if one.image == wanted]
 
     def _next(self) -> Batch | None:
         interrupt.check()
-        there = self.project.containers(self.service)
+        there = self.project.made_from(self.service)
         seen = choose.members(there, self.pool.sight(), self.project.reference(self.tag))
         return plan.next_batch(seen, self.pace)
 
@@ -61,7 +61,7 @@ class Replacing:
         self.watch()
 
     def _start(self, number: int) -> None:
-        there = len(self.project.containers(self.service))
+        there = len(self.project.made_from(self.service))
         say(f"starts {number} {self.service}{'s' if number > 1 else ''} of {self.project.reference(self.tag)}")
         self.project.compose(self.tag).more(self.service, there + number)
 
@@ -70,7 +70,7 @@ class Replacing:
         self.prove()
 
     def _leave(self, ids: tuple[str, ...]) -> None:
-        chosen = [one for one in self.project.containers(self.service) if one.id in ids]
+        chosen = [one for one in self.project.made_from(self.service) if one.id in ids]
         if chosen:
             say(f"lets {named(chosen)} end")
             leave.all_of(self.project, self.pool, chosen)

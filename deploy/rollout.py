@@ -73,7 +73,7 @@ class Rollout:
         workers.run()
         self._replacing(SCHEDULER, self.new, self.paces[1]).run()
         self._canaries.withdraw()
-        self.pool.order("image", "accept", self.new, "--as", "deploy")
+        say(self.pool.order("image", "accept", self.new, "--as", "deploy").strip())
         self.project.keep({TAG: self.new, TAG_BEFORE: self.old})
 
     def back(self) -> Exit:

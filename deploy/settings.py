@@ -27,6 +27,8 @@ class Settings:
     """KOALA_HEALTHY_S: how long a new container may take until it is healthy."""
     canary_s: float = 180.0
     """KOALA_CANARY_S: how long a healthy worker may take until each of its slots has passed a canary."""
+    backup_wait_s: float = 30.0
+    """KOALA_BACKUP_WAIT_S: how long a backup waits for profiles in use, before it takes their last good snapshots."""
     secrets_dir: str = "./secrets"
     """KOALA_SECRETS_DIR: where the secrets are."""
     tag: str = ""
@@ -64,6 +66,7 @@ def load(environ: Mapping[str, str], kept: Mapping[str, str]) -> Settings:
         watch_s=number("KOALA_WATCH_S", 60, 0),
         healthy_s=number("KOALA_HEALTHY_S", 180, 1),
         canary_s=number("KOALA_CANARY_S", 180, 1),
+        backup_wait_s=number("KOALA_BACKUP_WAIT_S", 30, 0),
         secrets_dir=text("KOALA_SECRETS_DIR", Settings.secrets_dir),
         tag=environ.get("KOALA_TAG", ""),
         profiles="" if minimal else environ.get("COMPOSE_PROFILES", kept.get("COMPOSE_PROFILES", MONITORING)),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from deploy import recovery, unfinished
 from deploy.containers import Container
 from deploy.exits import STOPPED, Exit, meaning
-from deploy.problem import PoolAway, Problem
+from deploy.pool import Pool
+from deploy.problem import KoalaSaid, PoolAway, Problem
 from deploy.project import Project
 from deploy.say import out, problem, table
 
@@ -15,18 +17,38 @@ from deploy.say import out, problem, table
 def status(project: Project) -> Exit:
     """Print both. Ends with 7 when the pool does not answer."""
     lines = containers(project)
-    if not lines:
+    if begun := unfinished.found(project):
+        out(f"a restore of {begun.source} is not complete, nothing else may start: {unfinished.goes_on(begun)}")
+    elif not lines:
         out("nothing runs: `make up` starts the pool")
+    if not lines:
         return Exit.OK
-    for line in [*lines, *doubts(project.containers()), ""]:
+    for line in [*lines, *doubts(project.containers()), *_hopeless(project), ""]:
         out(line)
     with project.pool(project.tag) as pool:
         try:
-            out(pool.order("status").rstrip())
+            out(_of_pool(pool, project.containers()))
         except (PoolAway, Problem) as error:
             problem(error)
             return Exit.STORE_AWAY
     return Exit.OK
+
+
+def _hopeless(project: Project) -> list[str]:
+    """What to do where no worker stays up."""
+    if not recovery.is_hopeless(project):
+        return []
+    return [recovery.advised(project, f"no worker of koala {project.runs()} stays up")]
+
+
+def _of_pool(pool: Pool, there: Sequence[Container]) -> str:
+    """What the pool says, of the containers that exist: one that is gone fails to start no more. Raises PoolAway."""
+    try:
+        return pool.order("status", "--there", ",".join(one.id[:12] for one in there)).rstrip()
+    except KoalaSaid as error:
+        if error.code != Exit.USAGE:  # an earlier Koala does not know what is there
+            raise
+        return pool.order("status").rstrip()
 
 
 def containers(project: Project) -> list[str]:

@@ -46,11 +46,12 @@ def refuse(project: Project) -> None:
     """Raise Problem while one is under way: the store may be half there, or not declared."""
     begun = found(project)
     if begun:
-        raise Problem(
-            f"a restore of {begun.source} was begun and is not complete",
-            f"`make restore FROM={begun.source}` goes on with it",
-            Exit.REFUSED,
-        )
+        raise Problem(f"a restore of {begun.source} was begun and is not complete", goes_on(begun), Exit.REFUSED)
+
+
+def goes_on(begun: Begun) -> str:
+    """What to do about it."""
+    return f"`make restore FROM={begun.source}` goes on with it"
 
 
 def done(project: Project) -> None:

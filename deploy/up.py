@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from deploy import last_words, memory, passwords, release, status
+from deploy import last_words, memory, passwords, recovery, release, status
 from deploy.exits import Exit
 from deploy.problem import DockerFailed, Problem
-from deploy.project import TAG, Project
+from deploy.project import Project
 from deploy.say import out, say
 from deploy.services import SCHEDULER, WORKER
 
@@ -13,18 +13,20 @@ from deploy.services import SCHEDULER, WORKER
 def up(project: Project) -> Exit:
     """Make what is missing, build, start, and print what runs where. Work under way is left alone. Raises Problem."""
     services = project.services.started(project.settings.profiles)
-    runs = project.runs()
     found = release.build(project, project.services.built(services))
+    runs = "" if recovery.is_hopeless(project) else project.runs()
     tag = runs or found.tag
     is_new = not has_data(project)  # whatever Compose does first makes every volume
     passwords.make(project, tag)
     if is_new:
         mark_volume(project, tag)
     _left_out(project)
+    if not runs and (lost := project.runs()) not in ("", tag):
+        say(f"no worker of koala {lost} stays up: starts koala {tag} in its place")
     if doubt := memory.doubt(project, project.services.replicas(WORKER)):
         say(doubt)
     _start(project, services, tag, keep=bool(runs))
-    project.keep({TAG: tag, "KOALA_SECRETS_DIR": project.settings.secrets_dir})
+    project.keep({**project.went_to(tag), "KOALA_SECRETS_DIR": project.settings.secrets_dir})
     release.tidy(project)
     for line in status.containers(project):
         out(line)
@@ -73,7 +75,7 @@ def _start(project: Project, services: list[str], tag: str, *, keep: bool) -> No
         compose.up([WORKER], "--no-recreate", "--scale", f"{WORKER}={there}")
     except DockerFailed as error:
         last_words.show(project, project.containers())
-        raise Problem(str(error), error.advice, error.exit_code) from None
+        raise Problem(str(error), recovery.advised(project, error.advice), error.exit_code) from None
 
 
 def _next(project: Project, built: str, tag: str) -> None:

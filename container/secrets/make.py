@@ -69,7 +69,23 @@ def check(root: Path, words: list[str]) -> int:
     missing = [name for name in needed if not os.path.lexists(root / name)]
     for name in missing:
         _say("problem", name, "is missing: run this without a word")
-    return _faults(root) or (SECRETS if missing else OK)
+    return _faults(root) or (SECRETS if missing else _disagreement(root))
+
+
+def _disagreement(root: Path) -> int:
+    """Whether the access list takes the passwords that are there, and says what the template says."""
+    text = (root / access.LIST).read_text("utf-8")
+    listed = access.known(text)
+    wanted = access.wanted(root, listed)
+    shut = [user for user, hashes in wanted.items() if hashes[0] not in listed.get(user, [])]
+    if shut:
+        what = f"does not take the password of {', '.join(shut)}"
+    elif text != access.render(access.TEMPLATE.read_text("utf-8"), wanted):
+        what = "grants something else than this version wants"
+    else:
+        return OK
+    _say("problem", str(access.LIST), f"{what}: run this without a word, then have Redis read it")
+    return SECRETS
 
 
 def _faults(root: Path) -> int:

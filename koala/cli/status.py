@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -94,8 +95,8 @@ class Sight:
         }
 
 
-def gather(now: Session) -> Sight:
-    """Read all of it. Redis errors pass through."""
+def gather(now: Session, there: list[str]) -> Sight:
+    """Read all of it; of the starts those on hosts that are `there`, all when that is empty. Redis errors pass."""
     store = now.store
     facts = why.look(store)
     ids = [*tasks.ids(store, "ready", limit=EXPLAINED), *tasks.ids(store, "handed")]
@@ -113,7 +114,7 @@ def gather(now: Session) -> Sight:
         running=running,
         last={task.id: _last(now, task) for task in running},
         questions=reviews.open_questions(store),
-        starts=starts.seen(store),
+        starts={program: tally.on(there) if there else tally for program, tally in starts.seen(store).items()},
         by_image=counts.by_image(store),
     )
 
@@ -129,7 +130,12 @@ def _last(now: Session, task: Task) -> str:
     return " ".join([*said, *done])
 
 
-def status(as_json: options.Json = False) -> None:
+def status(
+    as_json: options.Json = False,
+    there: Annotated[
+        str, typer.Option(metavar="HOSTS", help="The hosts that exist, with commas: failed starts on others are over.")
+    ] = "",
+) -> None:
     """Show the pool at a glance.
 
     Tasks, what waits and why, slots, switches, reviews, scheduler, store.
@@ -137,7 +143,7 @@ def status(as_json: options.Json = False) -> None:
     Example: koala status
     """
     with session() as now:
-        seen = gather(now)
+        seen = gather(now, [name for name in there.split(",") if name])
     show(seen.public, lambda: _card(seen), as_json)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from koala.exits import Exit
@@ -46,6 +46,10 @@ class HostStarts:
     def failing(self) -> bool:
         """Whether its last start has failed, and none came up since."""
         return self.row > 0 and not self.up
+
+    def goes_on(self, now_ms: int) -> bool:
+        """Whether its row of failures is of now: one to which none was added for long goes on no more."""
+        return now_ms - self.failed_ms < LATELY_MS
 
     def take(self, entry: Entry) -> bool:
         """Follow one entry; whether it tells of a failure."""
@@ -116,12 +120,16 @@ class Tally:
 
     def row_lately(self, now_ms: int) -> int:
         """The same, of rows that still go on."""
-        return max((host.row for host in self.failing if now_ms - host.failed_ms < LATELY_MS), default=0)
+        return max((host.row for host in self.failing if host.goes_on(now_ms)), default=0)
 
     @property
     def started_ms(self) -> int:
         """When it was last started; 0 when that is not known."""
         return max((host.started_ms for host in self.hosts.values()), default=0)
+
+    def on(self, hosts: Collection[str]) -> Tally:
+        """The same, of these hosts only: the others are gone."""
+        return replace(self, hosts={name: host for name, host in self.hosts.items() if name in hosts})
 
     def take(self, entries: Iterable[Entry]) -> None:
         """Follow what was written down, in its order."""

@@ -158,6 +158,22 @@ def test_what_plain_compose_would_start_is_what_runs(pool: ComposePool) -> None:
     assert pool.containers() == before
 
 
+def test_a_password_that_the_store_does_not_take_is_told_and_one_that_it_may_take_is_given_to_it(
+    pool: ComposePool,
+) -> None:
+    """A Redis that runs has read its access list; who is not in it cannot have it read another one."""
+    password = pool.home / "secrets" / "operator" / "redis_password"
+    kept = password.read_text()
+    password.write_text("put-here-by-hand-and-unknown-to-the-store")
+    for _ in range(2):
+        refused = pool.tool("up", check=False)
+        assert refused.returncode == 1, refused.stderr
+        assert "the store that runs takes other passwords" in refused.stderr
+        assert "`docker compose restart redis`" in refused.stderr
+    password.write_text(kept)
+    assert "Redis has read its access list" in pool.tool("up").stderr
+
+
 def test_down_drains_first_and_keeps_the_data(pool: ComposePool) -> None:
     with _exits(pool) as exits:
         held = pool.errand("test.order", "down", gates=["acted"], act_s=100)

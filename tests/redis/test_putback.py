@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from koala import keys
+from koala import keys, why
 from koala.store import open_store
 from tests.support.backup import PUT_BACK, put_back
 from tests.support.redis_server import RedisServer
@@ -53,9 +53,12 @@ def rdb(server: RedisServer, tmp_path: Path) -> Path:
 
 def test_the_store_is_as_it_was_and_what_was_there_is_kept(server: RedisServer, rdb: Path) -> None:
     done = put_back(server.home, rdb)
-    assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "4\n"), done.stderr
     server.start()
     assert value(server) == "then"
+    store = open_store(server.socket_url)
+    assert why.look(store).hold_ms > why.RESTORING_MS, "whoever starts now gets no lease before it is declared"
+    store.close()
     put(server, "later")
     server.restart()
     assert value(server) == "later", "it is a durable store like any other"

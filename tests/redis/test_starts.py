@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from socket import gethostname
 
 import pytest
 
@@ -130,6 +131,19 @@ class TestStatus:
         found = koala.ok("status", "--json").data["starts"]["worker"]
         assert (found["starts"], found["failures"], found["row"], found["exit"]) == (3, 3, 3, 66)
         assert found["failing"][0]["image"] == "1.2"
+
+    def test_one_that_was_not_tried_for_long_is_told_apart_and_one_that_is_gone_is_left_out(
+        self, koala: Cli, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        life(tmp_path)
+        starts.copy(store, tmp_path)
+        assert "does not stay up" in koala.ok("status", "--there", f"another,{gethostname()}").out
+        assert "stay up" not in koala.ok("status", "--there", "another").out
+        assert koala.ok("status", "--json", "--there", "another").data["starts"]["worker"]["failing"] == []
+        monkeypatch.setattr("koala.starts.tally.LATELY_MS", 0)
+        shown = " ".join(koala.ok("status").out.split())
+        assert "worker did not stay up, and was not started again: once on" in shown
+        assert f"unless {gethostname()} is gone" in shown
 
     def test_what_comes_up_is_not_shown(self, koala: Cli, store: Store, tmp_path: Path) -> None:
         life(tmp_path)

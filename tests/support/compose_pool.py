@@ -79,7 +79,9 @@ class ComposePool(PoolView):
         self._stack.close()
 
     def _remove(self) -> None:
-        self.compose("--profile", "*", "down", "--volumes", "--remove-orphans", "--timeout", "3", check=False)
+        self.compose("--profile", "*", "down", "--volumes", "--remove-orphans", "--timeout", "0", check=False)
+        for note in (ROOT / ".koala").glob(f"{self.project}.*"):
+            note.unlink()
 
     @property
     def environment(self) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -112,9 +113,52 @@ def test_the_lock_is_held_by_one_and_names_its_holder(tmp_path: Path) -> None:
         pass
 
 
+KILLED = """
+import os, signal, subprocess, sys
+from pathlib import Path
+from deploy import lock
+with lock.held(Path(sys.argv[1]), "restore") as held:
+    left = subprocess.Popen(["sleep", "60"], pass_fds=(held,), stdout=subprocess.DEVNULL, start_new_session=True)
+    print(left.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_holder_has_begun_holds_the_lock_on_and_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "lock"
+    done = subprocess.run([sys.executable, "-c", KILLED, path], cwd=ROOT, stdout=subprocess.PIPE, check=False)
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        os.kill(int(done.stdout), signal.SIGKILL)
+
+    monkeypatch.setattr("deploy.interrupt.sleep", sleep)
+    with lock.held(path, "up"):
+        assert waited
+    assert "`deploy restore` is gone" in capsys.readouterr().err
+
+
+def test_every_docker_command_inherits_the_lock(tmp_path: Path) -> None:
+    asked = Engine(tmp_path, _docker(tmp_path, "readlink /proc/$$/fd/* || true"))
+    with lock.held(tmp_path / "lock", "up") as held:
+        assert str(tmp_path / "lock") not in asked.docker("info")
+        asked.lent = (held,)
+        assert str(tmp_path / "lock") in asked.docker("info")
+
+
 def test_the_environment_counts_before_the_file() -> None:
     made = settings.load({"KOALA_BATCH": "3"}, {"KOALA_BATCH": "2", "KOALA_WATCH_S": "5"})
     assert (made.batch, made.watch_s, made.surge) == (3, 5.0, -1)
+
+
+def test_every_variable_of_the_tool_is_explained() -> None:
+    named = set(re.findall(r'"((?:KOALA|COMPOSE)_[A-Z_]+)"', Path(settings.__file__).read_text("utf-8")))
+    explained = (ROOT / "docs" / "deployment.md").read_text("utf-8")
+    assert len(named) >= 9
+    assert {name for name in named if f"`{name}`" not in explained} == set()
 
 
 def test_a_tag_in_the_file_is_what_runs_and_no_wish_for_the_next_one() -> None:

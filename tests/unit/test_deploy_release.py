@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy import deploying, release
+from deploy import deploying, recovery, release
 from deploy.containers import SERVICE
 from deploy.problem import Problem
 from deploy.project import Project
@@ -79,6 +79,34 @@ def test_the_image_to_go_back_to_is_the_recorded_one_while_some_of_it_runs(machi
 
 def test_the_one_that_runs_counts_where_the_record_says_otherwise(machine: Machine) -> None:
     assert deploying._old(machine(_worker(1, "b"), env="KOALA_TAG=lost"), "") == "b"
+
+
+NEVER_CAME_UP = {
+    **_worker(1, "b"),
+    "State": {"Status": "running", "Health": {"Status": "starting"}},
+    "RestartCount": 2,
+}
+
+
+def test_from_an_image_that_never_came_up_it_goes_back_to_one_that_did(machine: Machine) -> None:
+    project = machine(NEVER_CAME_UP)
+    assert recovery.is_hopeless(project)
+    assert (deploying._old(project, "c"), deploying._asked(project, "a", "c")) == ("a", "a")
+    assert "`make up` again, or `make deploy BACK=1` for koala a" in recovery.advised(project, "look")
+    project = machine(NEVER_CAME_UP, env="KOALA_TAG=b")
+    assert (deploying._old(project, "c"), deploying._asked(project, "b", "c")) == ("b", "c")
+    assert recovery.advised(project, "look").endswith("`make up` again")
+
+
+def test_one_worker_that_stays_up_has_work_to_lose(machine: Machine) -> None:
+    assert not recovery.is_hopeless(machine(NEVER_CAME_UP, _worker(2, "b")))
+    assert not recovery.is_hopeless(machine())
+
+
+def test_an_image_that_is_started_in_place_of_another_leaves_that_as_the_one_before(machine: Machine) -> None:
+    assert machine(env="KOALA_TAG=a").went_to("b") == {"KOALA_TAG": "b", "KOALA_TAG_BEFORE": "a"}
+    assert machine(env="KOALA_TAG=b").went_to("b") == {"KOALA_TAG": "b"}
+    assert machine(env="").went_to("b") == {"KOALA_TAG": "b"}
 
 
 def test_what_has_the_same_content_as_what_runs_gets_no_tag_of_its_own(machine: Machine) -> None:

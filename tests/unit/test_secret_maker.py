@@ -219,6 +219,19 @@ def test_a_password_that_was_put_is_in_the_access_list_at_once(made: Maker) -> N
     assert made.hashes("operator")[0] == digest(b"my-own-password")
 
 
+def test_a_list_that_takes_another_password_than_is_there_is_seen(made: Maker) -> None:
+    """It is by hand that they differ: a value from elsewhere, or an older copy of the list."""
+    assert made("check")[0] == 0
+    (made.root / "worker" / "redis_password").write_bytes(b"put there by hand")
+    code, said = made("check")
+    assert (code, "does not take the password of worker: run this" in said) == (66, True), said
+    assert made()[0] == 0
+    assert made("check") == (0, "")
+    (made.root / "redis" / "users.acl").write_text((made.root / "redis" / "users.acl").read_text() + "user x on\n")
+    code, said = made("check")
+    assert (code, "grants something else than this version wants" in said) == (66, True), said
+
+
 def test_two_at_a_time_make_one_set(maker: Maker) -> None:
     running = [maker.start() for _ in range(3)]
     said = [one.communicate(timeout=30)[0] for one in running]
