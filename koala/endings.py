@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 from koala import ledger
@@ -13,6 +14,8 @@ from koala.values import to_json
 Ending = dict[str, Any]
 """`outcome`, `reason`, and by outcome result, error and code, delay_s or question. `kill`: nothing is closed kindly.
 `final`: it failed, and would again."""
+DISK_FULL = "disk_full"
+"""Code of a failure to write anything here: no fault of the work."""
 FINAL = (Permanent, InvalidArguments)
 """What no further attempt mends."""
 
@@ -78,4 +81,10 @@ def _failed(error: BaseException) -> Ending:
     text = redact(told(error))[:4000]
     code = error.code if isinstance(error, KoalaError) else ""
     reason = text.splitlines()[0][:300]
+    if _is_disk_full(error):
+        code, reason = DISK_FULL, f"the worker's disk takes nothing more: make room. {reason}"
     return {"outcome": "failed", "reason": reason, "error": text, "code": code, "final": isinstance(error, FINAL)}
+
+
+def _is_disk_full(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)

@@ -93,7 +93,6 @@ class AttemptRun:
 
     async def run(self, child: Child) -> Ended:
         """Run it in this child. Afterwards the child rests, or is gone with all that it started."""
-        self._tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._deadlines.give("start", "the start of the child's attempt", START_S)
         self._deadlines.give("runtime", "its runtime limit", self._workflow.limits.runtime.total_seconds())
         child.send({"assign": self._assignment()})

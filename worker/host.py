@@ -69,10 +69,13 @@ class Host:
             self._upstream.send({"end": await self._attempt(order["assign"])})
 
     async def _attempt(self, given: Message) -> Message:
-        fence = Fence.parse(given["fence"])
-        path = locks.create(self._volume, locks.child_path(self._volume, fence))
-        lock = locks.take(self._volume, path, "child", fence)
-        tmp = Path(given["tmp"])
+        fence, tmp = Fence.parse(given["fence"]), Path(given["tmp"])
+        try:
+            tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path = locks.create(self._volume, locks.child_path(self._volume, fence))
+            lock = locks.take(self._volume, path, "child", fence)
+        except OSError as error:
+            return _raised(error, given)
         self._pages = Pages(
             self._engine, given["profile"], fence, self._browser_options(tmp), self, roll_back=given["roll_back"]
         )

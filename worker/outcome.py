@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 from koala.counts import Crash, crash
+from koala.endings import DISK_FULL
 from koala.settings import Settings
 from worker.link import Message
 
@@ -19,6 +20,7 @@ NOT_HERE = frozenset(
         "volume",
         "lock_missing",
         "lock_damaged",
+        DISK_FULL,
     ]
 )
 """Faults of this machine or profile, which no further attempt mends: the task waits and says why."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
-from koala import metrics
+from koala import endings, metrics
 from koala.counts import Crash
 from koala.settings import Settings
 from worker.outcome import UNFIT, outcome
@@ -25,12 +27,22 @@ CRASHED = {"outcome": "crashed", "reason": "it died"}
         ({**CRASHED, "outcome": "failed", "code": "browser_not_started"}, "parked", Crash.NO_BROWSER),
         ({**CRASHED, "code": UNFIT, "crash": "browser"}, "parked", Crash.BROWSER),
         ({"outcome": "failed", "reason": "no such page", "crash": "child"}, "failed", None),
+        ({"outcome": "failed", "reason": "no space left", "code": "disk_full"}, "parked", None),
         ({"outcome": "done", "reason": "done"}, "done", None),
     ],
 )
 def test_what_died_is_one_of_the_closed_kinds(ending: dict[str, str], result: str, kind: Crash | None) -> None:
     found, details = outcome(ending, Settings(), 0)
     assert (found, details["crash"]) == (result, kind)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+def test_a_full_disk_is_no_fault_of_the_work(number: int) -> None:
+    """The task waits for room, and has spent nothing."""
+    ending = endings.raised(OSError(number, "it takes no more"), "shop", "task-1")
+    found, details = outcome(ending, Settings(), 0)
+    assert (found, details["delay_ms"], details["crash"]) == ("parked", 30_000, None)
+    assert "make room" in details["reason"]
 
 
 class Report:

@@ -100,13 +100,15 @@ def temporary(config: Settings) -> Iterator[Finding]:
 def lock(config: Settings) -> Iterator[Finding]:
     """The kernel's lock on the volume keeps a second process out, and is free when its holder is killed."""
     base = config.data / "tmp" if (config.data / "tmp").is_dir() else Path(tempfile.gettempdir())
-    folder = Path(tempfile.mkdtemp(prefix="koala-doctor-", dir=base))
     try:
-        yield _proved(volume.create(folder / "volume"))
+        with tempfile.TemporaryDirectory(prefix="koala-doctor-", dir=base, ignore_cleanup_errors=True) as folder:
+            yield _proved(volume.create(Path(folder) / "volume"))
     except VolumeError as error:
         yield fail("lock", str(error), "", Exit.VOLUME)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    except OSError as error:
+        yield fail(
+            "lock", f"{base} takes no files: {error}", "make room on that disk, or make it writable", Exit.VOLUME
+        )
 
 
 def _proved(where: Volume) -> Finding:
