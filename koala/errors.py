@@ -32,6 +32,12 @@ class Permanent(KoalaError):
     code = "permanent"
 
 
+class OutputLost(KoalaError):
+    """Standard output is full, closed or broken. What was asked may be done: the text says it where it is."""
+
+    code, exit = "output", Exit.UNTOLD
+
+
 class StoreAway(KoalaError):
     """The store does not answer. The write may or may not be there: ask again with the same token."""
 

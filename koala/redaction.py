@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import html
 import json
@@ -13,11 +14,15 @@ STARS = "********"
 SHORTEST = 4
 """Shorter values are not searched for: they would star out ordinary text."""
 
+SHORTEST_ENCODED = 8
+"""Bytes of a value whose base64 is searched for."""
+URL_SAFE = str.maketrans("+/", "-_")
+
 _known: set[str] = set()
 
 
 def know(value: str) -> None:
-    """Remove this value, plain and as it looks in URLs, forms, JSON, HTML and Python's texts, from now on."""
+    """Remove this value from now on: plain, and as URLs, forms, JSON, HTML, Python's texts and base64 have it."""
     if len(value) >= SHORTEST:
         _known.update(_forms(value))
 
@@ -26,7 +31,30 @@ def _forms(value: str) -> set[str]:
     quoted = {quote(value, safe=safe, errors="replace") for safe in ("", "/")} | {quote_plus(value, errors="replace")}
     lower = {re.sub("%[0-9A-F]{2}", lambda code: code[0].lower(), text) for text in quoted}
     escaped = {json.dumps(value, ensure_ascii=ascii_)[1:-1] for ascii_ in (True, False)}
-    return {value, *quoted, *lower, *escaped, repr(value)[1:-1], html.escape(value)}
+    return {
+        value,
+        *quoted,
+        *lower,
+        *escaped,
+        repr(value)[1:-1],
+        html.escape(value),
+        *_base64(value.encode(errors="replace")),
+    }
+
+
+def _base64(value: bytes) -> set[str]:
+    """What any base64 text has in common that this lies in: with 0 to 2 bytes before it, at the end or further on.
+
+    A character at each end may hold bits of its neighbours too; where it does, it stays.
+    """
+    if len(value) < SHORTEST_ENCODED:
+        return set()
+    found = set()
+    for before in range(3):
+        whole = base64.b64encode(bytes(before) + value).decode().rstrip("=")
+        first = -(-8 * before // 6)
+        found |= {whole[first:], whole[first : 8 * (before + len(value)) // 6]}
+    return found | {text.translate(URL_SAFE) for text in found}
 
 
 def address(url: str) -> str:

@@ -11,7 +11,7 @@ import sys
 from pydantic_core import PydanticUndefined
 
 from koala import counts, metrics
-from koala.exits import PERMANENT, Exit
+from koala.exits import INTERRUPTED, INTERRUPTED_MEANS, PERMANENT, Exit
 from koala.metrics import Metric, Of
 from koala.settings import Settings
 
@@ -103,6 +103,7 @@ def page() -> str:
         f"| {code.value} | {code.name.lower()} | {code.meaning} | {'yes' if code in PERMANENT else ''} |"
         for code in Exit
     ]
+    codes.append(f"| {INTERRUPTED} | interrupted | {INTERRUPTED_MEANS} |  |")
     return HEAD + "\n".join(rows) + "\n" + EXITS + "\n".join(codes) + "\n"
 
 

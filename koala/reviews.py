@@ -120,4 +120,5 @@ def answer(
     if reply["ok"]:
         return str(reply["status"])
     said = f" (answered {reply['answer']} by {reply['by']})" if reply.get("answer") else ""
-    raise Refused(f"the answer to review {question_id} is refused: {WHY_NOT[reply['reason']]}{said}")
+    fits = f"; these do: {', '.join(question.allowed)}" if reply["reason"] == "kind" else ""
+    raise Refused(f"the answer to review {question_id} is refused: {WHY_NOT[reply['reason']]}{fits}{said}")

@@ -8,7 +8,11 @@ from pathlib import Path
 
 from koala import names
 from koala.errors import SettingsError
+from koala.reading import text_of
 from koala.redaction import STARS, know
+
+LONGEST = 1024 * 1024
+"""Bytes of a secret; most have a few dozen."""
 
 
 class Secret:
@@ -49,7 +53,7 @@ def read(path: Path) -> str:
     """
     try:
         mode = path.stat().st_mode
-        value = path.read_text("utf-8")
+        value = text_of(path, LONGEST)
     except FileNotFoundError:
         raise SettingsError(f"the secret {path} is missing: create it with mode 0400") from None
     except PermissionError:

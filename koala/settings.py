@@ -36,9 +36,10 @@ class Settings(BaseSettings):
     redis_password: SecretStr | None = None
     """The store's password; better `KOALA_REDIS_PASSWORD_FILE`, or a file `redis_password` in the secrets directory."""
     data: Path = Path("/var/lib/koala")
-    """The data volume: profiles, locks, artifacts, temporary files. On a local disk."""
+    """The data volume: profiles, locks, artifacts, temporary files. On a local disk. `koala run` has one of its own,
+    below `$XDG_STATE_HOME/koala` (`~/.local/state/koala`)."""
     secrets_dir: Path | None = None
-    """The directory of secrets, a file each, mode 0400."""
+    """The directory of secrets, a file each, mode 0400. `run.secret("x")` reads the file `x` in it."""
     workflows: str = "workflows"
     """Modules that declare workflows, separated by commas or spaces."""
 
@@ -134,6 +135,13 @@ class Settings(BaseSettings):
     def _not_empty(cls, value: Any) -> Any:
         return value or None
 
+    @field_validator("data", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        if value == "":
+            raise ValueError("is empty: name a directory, or leave it out")
+        return value
+
     @field_validator("data", "secrets_dir", "chromium", "headless_shell", "starts", "health")
     @classmethod
     def _from_the_root(cls, value: Path | None) -> Path | None:
@@ -157,7 +165,8 @@ class Settings(BaseSettings):
     @classmethod
     def _an_address(cls, value: str) -> str:
         try:
-            known = urlsplit(value).scheme in ("redis", "rediss", "unix")
+            parts = urlsplit(value)
+            known = parts.scheme in ("redis", "rediss", "unix") and parts.port != -1  # asking checks the port
         except ValueError:
             known = False
         if not known:
@@ -259,6 +268,11 @@ def load(**given: Any) -> Settings:
             for item in error.errors(include_input=False)
         ]
         raise SettingsError("settings are wrong: " + "; ".join(lines)) from None
+    if settings.secrets_dir and not settings.secrets_dir.is_dir():
+        raise SettingsError(
+            f"settings are wrong: KOALA_SECRETS_DIR: {settings.secrets_dir} is no directory: name the one with the "
+            "secrets, or leave it out"
+        )
     if (
         settings.redis_user
         and settings.secrets_dir

@@ -76,9 +76,12 @@ class Workflow:
     def check_profile(self, profile: str) -> str:
         """The profile's name, checked against what the workflow needs. Raises InvalidArguments or InvalidName."""
         if self.profile == "required" and not profile:
-            raise InvalidArguments(f"{self.name} needs a profile: add --profile NAME (`koala profile list` shows them)")
+            raise InvalidArguments(
+                f"{self.name} needs a profile: name one, `profile=NAME` in a program, `--profile NAME` in a command "
+                "(`koala profile list` shows them; with --laptop those of `koala run`)"
+            )
         if self.profile == "none" and profile:
-            raise InvalidArguments(f"{self.name} takes no profile: leave --profile out")
+            raise InvalidArguments(f"{self.name} takes no profile: leave it out")
         return names.check("profile", profile) if profile else ""
 
 

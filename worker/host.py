@@ -185,7 +185,7 @@ def _being_ended() -> bool:
 
 
 def _raised(error: BaseException, given: Message) -> Message:
-    if not isinstance(error, Signal):
+    if not isinstance(error, (Signal, *endings.FINAL)):
         log().debug("attempt_raised", exc_info=error)
     return endings.raised(error, given["workflow"], given["task"])
 

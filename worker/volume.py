@@ -7,6 +7,8 @@ import json
 import os
 import shutil
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,15 +49,30 @@ class Volume:
         return self.path / "tmp"
 
 
+@contextmanager
+def _usable(path: Path) -> Iterator[None]:
+    """Inside, what the machine refuses becomes a VolumeError that names it."""
+    try:
+        yield
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename and str(error.filename) != str(path) else ""
+        raise VolumeError(
+            f"{path} cannot be the data directory: {error.strerror}{where}. "
+            "Name one in KOALA_DATA that this user may make and write"
+        ) from None
+
+
 def create(path: Path) -> Volume:
     """Open the volume at `path`, giving an empty or new directory its mark first. Idempotent, also in a race.
 
-    Raises VolumeError: the directory holds data but no mark, or locks on its file system prove nothing.
+    Raises VolumeError: the directory holds data but no mark, locks on its file system prove nothing, or this machine
+    does not let us.
     """
-    path.mkdir(parents=True, exist_ok=True)
-    refuse_unfit(path)
-    if not (path / MARK).exists():
-        _give_mark(path)
+    with _usable(path):
+        path.mkdir(parents=True, exist_ok=True)
+        refuse_unfit(path)
+        if not (path / MARK).exists():
+            _give_mark(path)
     return open_volume(path)
 
 
@@ -66,7 +83,10 @@ def open_or_make(path: Path) -> Volume:
     """
     if not os.path.lexists(path):
         new = path.parent / f".{path.name}.{uuid.uuid4().hex}"
-        create(new)
+        try:
+            create(new)
+        except VolumeError as error:
+            raise VolumeError(str(error).replace(str(new), str(path))) from None  # the other name is nobody's
         try:
             new.rename(path)
         except OSError:  # somebody was faster: then theirs is the volume
@@ -75,12 +95,19 @@ def open_or_make(path: Path) -> Volume:
 
 
 def open_volume(path: Path) -> Volume:
-    """The volume at `path`, never creating one. Raises VolumeError when the mark is missing or damaged."""
-    refuse_unfit(path)
-    mark = _read_mark(path)
-    for folder in FOLDERS:
-        (path / folder).mkdir(mode=0o700, exist_ok=True)
-    refuse_unfit(path / "locks")
+    """The volume at `path`, never creating one.
+
+    Raises VolumeError when the mark is missing or damaged, and when it cannot be written, as a disk that is mounted
+    read-only.
+    """
+    with _usable(path):
+        refuse_unfit(path)
+        mark = _read_mark(path)
+        for folder in FOLDERS:
+            (path / folder).mkdir(mode=0o700, exist_ok=True)
+        refuse_unfit(path / "locks")
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise VolumeError(f"{path} cannot be written: give it to uid {os.getuid()}, and mount it writable")
     return Volume(path, mark, _machine(mark))
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from importlib import metadata
-from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -17,11 +15,13 @@ from koala.cli import (
     failure,
     image,
     laptop,
+    output,
     profile,
     restore,
     review,
     schedule,
     status,
+    streams,
     submit,
     switch,
     systemd,
@@ -48,7 +48,7 @@ def root(
     """Keep browser agents running as a service."""
     failure.debugging = debug
     if version:
-        typer.echo(metadata.version("koala-agents"))
+        output.out().print(metadata.version("koala-agents"))
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -87,7 +87,5 @@ for _name, _group in _GROUPS.items():
 
 def main() -> None:
     """The entry point; always ends in SystemExit with a code of `koala.exits`."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # a terminal of few letters shows escapes instead of failing
-            stream.reconfigure(errors="backslashreplace")
+    streams.prepare()
     app(prog_name="koala")

@@ -11,7 +11,11 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 
 from koala.errors import InvalidArguments
+from koala.reading import text_from, text_of
 from koala.workflow import Workflow
+
+MOST = 8 * 1024 * 1024
+"""Bytes of `--args`, far more than a task may have; the settings say how many it may."""
 
 
 def gather(chosen: Workflow, pairs: list[str], text: str) -> dict[str, Any]:
@@ -82,7 +86,7 @@ def _document(text: str) -> dict[str, Any]:
 def _source(text: str) -> str:
     try:
         if text == "-":
-            return sys.stdin.read()
-        return Path(text[1:]).read_text("utf-8") if text.startswith("@") else text
+            return text_from(sys.stdin.buffer, "standard input", MOST)
+        return text_of(Path(text[1:]), MOST) if text.startswith("@") else text
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArguments(f"--args cannot be read: {error}") from None

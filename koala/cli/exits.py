@@ -6,9 +6,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from koala.cli import options
-from koala.cli.failure import INTERRUPTED
 from koala.cli.output import show
-from koala.exits import PERMANENT, Exit
+from koala.exits import INTERRUPTED, INTERRUPTED_MEANS, PERMANENT, Exit
 
 
 def exits(as_json: options.Json = False) -> None:
@@ -26,7 +25,7 @@ def exits(as_json: options.Json = False) -> None:
 
 def _rows() -> list[tuple[int, str, str]]:
     rows = [(int(code), code.name.lower(), code.meaning.replace("`", "")) for code in Exit]
-    return sorted([*rows, (INTERRUPTED, "interrupted", "Ctrl-C; what was accepted goes on")])
+    return sorted([*rows, (INTERRUPTED, "interrupted", INTERRUPTED_MEANS)])
 
 
 def _listed(rows: list[tuple[int, str, str]]) -> RenderableType:

@@ -8,12 +8,11 @@ from typing import Any
 import redis
 import typer
 
+from koala.cli import streams
 from koala.cli.output import say
 from koala.errors import KoalaError, told
+from koala.exits import INTERRUPTED as INTERRUPTED
 from koala.exits import Exit
-
-INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells count it."""
 
 debugging = False
 """Set by `koala --debug`: faults of Koala itself show their traceback."""
@@ -27,6 +26,8 @@ def describe(error: BaseException) -> tuple[str, str, int]:
         return "store", f"the store refused this: {error}", Exit.FAILED
     if isinstance(error, typer.TyperException):
         return "usage", _usage(error), error.exit_code
+    if isinstance(error, OSError) and error.errno:
+        return "machine", f"this machine refuses it: {told(error)}", Exit.FAILED
     text = f"{told(error)}; this is a fault of Koala, `koala --debug …` shows where"
     return "unexpected", text, Exit.FAILED
 
@@ -48,16 +49,24 @@ def report(error: BaseException) -> int:
 
 
 def guarded(run: Callable[[], Any]) -> int:
-    """The exit code of a command; whatever it raises ends as one line."""
+    """The exit code of a command; whatever it raises ends as one line, also that its output went nowhere."""
+    try:
+        return _ended(run)
+    finally:
+        streams.give_up()
+
+
+def _ended(run: Callable[[], Any]) -> int:
     try:
         code = run()
+        streams.flush()
     except typer.Abort:
         say("interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has seen enough
         return Exit.OK
     except Exception as error:
-        if debugging and describe(error)[0] == "unexpected":
+        if debugging and describe(error)[0] in ("unexpected", "machine"):
             raise
         return report(error)
     if code == INTERRUPTED:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import errno
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
 
 from rich import box
 from rich.cells import cell_len
@@ -14,7 +15,10 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from koala.cli.text import clean, visible
+from koala.cli.streams import written
+from koala.cli.text import as_json as spelled
+from koala.cli.text import visible
+from koala.errors import OutputLost
 
 PIPED_WIDTH = 200
 """Columns when the output is no terminal and COLUMNS is not set: tables there are for grep, not for eyes."""
@@ -38,10 +42,33 @@ STATUS_STYLES = {
 }
 
 
+class _Output(Console):
+    """Standard output as rich writes it. Raises OutputLost, or BrokenPipeError when its reader has left."""
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        with written():
+            super().print(*objects, **how)
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+@contextmanager
+def done(text: str) -> Iterator[None]:
+    """Inside, the outcome of what is done already is written. Raises OutputLost that says so where it cannot be."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise OutputLost(f"nobody reads standard output any more, but it was done: {text}") from None
+    except OutputLost as error:
+        raise OutputLost(f"{error}, but it was done: {text}") from None
+
+
 def _console(to_err: bool) -> Console:
     stream = sys.stderr if to_err else sys.stdout
     width = None if stream.isatty() or os.environ.get("COLUMNS") else PIPED_WIDTH
-    return Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
+    made = Console if to_err else _Output
+    return made(file=stream, width=width, markup=False, emoji=False, highlight=False)
 
 
 def out() -> Console:
@@ -55,22 +82,29 @@ def err() -> Console:
 
 
 def say(text: str, style: str = "") -> None:
-    """One line for a person, made safe."""
-    err().print(visible(text), style=style or None, soft_wrap=True)
+    """One line for a person, made safe. Where it cannot be written, there is nobody to tell."""
+    with suppress(OSError):
+        err().print(visible(text), style=style or None, soft_wrap=True)
 
 
 def data(value: Any) -> None:
-    """JSON to standard output: redacted, ASCII only, so nothing in it can control a terminal."""
-    sys.stdout.write(json.dumps(clean(value), indent=2, ensure_ascii=True) + "\n")
-    sys.stdout.flush()
+    """JSON to standard output: redacted, and nothing in it can control a terminal or hide there.
+
+    Raises OutputLost.
+    """
+    few = not (sys.stdout.encoding or "").lower().startswith("utf")
+    with written():
+        sys.stdout.write(spelled(value, ascii_only=few) + "\n")
+        sys.stdout.flush()
 
 
 def answer(value: Any, text: str, as_json: bool) -> None:
     """The outcome of a command: its data, or one line for a person."""
-    if as_json:
-        data(value)
-    else:
+    if not as_json:
         say(text)
+        return
+    with done(text):
+        data(value)
 
 
 def show(value: Callable[[], Any], view: Callable[[], RenderableType], as_json: bool) -> None:

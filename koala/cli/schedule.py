@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from koala import client, tasks
+from koala import client, reading, tasks
 from koala.cli import options
 from koala.cli import schedule_view as view
-from koala.cli.output import answer, data, out, say
+from koala.cli.output import answer, data, done, out, say
 from koala.cli.session import Session, configured, session
 from koala.cli.submit import workflows
 from koala.cli.times import moment
@@ -96,7 +96,7 @@ def _forbidden(now: Session, path: Path, found: list[Definition]) -> list[Fault]
     enabled = set(record.names(now.store)) - set(record.names(now.store, status=Status.OFF))
     now_ms = tasks.now_ms(now.store)
     told = {item.name: switching.forbidden(item, now_ms) for item in found if item.name in enabled}
-    text = path.read_text("utf-8")
+    text = reading.text_of(path)
     return [Fault(file.line_of(text, name, "deadline"), name, f"it {why}") for name, why in told.items() if why]
 
 
@@ -239,10 +239,11 @@ def run_now(
     """
     with session() as now:
         task_id = asking.run_now(now.store, name, anyway=anyway)
-    if as_json:
-        data({"name": name, "task": task_id})
-        return
-    out().print(task_id)
+    with done(f"task {task_id} is accepted"):
+        if as_json:
+            data({"name": name, "task": task_id})
+            return
+        out().print(task_id)
     say(f"accepted: `koala task {task_id}` shows it")
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from koala import redaction, settings
-from koala.errors import SettingsError
 from koala.settings import Settings
 from koala.store import Store, open_store
 
@@ -25,10 +24,7 @@ class Session:
 def session() -> Iterator[Session]:
     """Open the store of the settings. Raises SettingsError, StoreAway, StoreUnsafe or StoreNewer."""
     config = configured()
-    try:
-        store = open_store(config.redis_url, config.password, config.redis_user)
-    except ValueError as error:
-        raise SettingsError(f"KOALA_REDIS_URL is wrong: {error}") from None
+    store = open_store(config.redis_url, config.password, config.redis_user)
     try:
         yield Session(config, store)
     finally:
@@ -37,10 +33,7 @@ def session() -> Iterator[Session]:
 
 def configured() -> Settings:
     """The settings; from here on their secrets print as stars. Raises SettingsError."""
-    try:
-        config = settings.load()
-    except ValueError as error:
-        raise SettingsError(f"KOALA_REDIS_URL is wrong: {error}") from None
+    config = settings.load()
     for value in _mounted(config.secrets_dir):
         redaction.know(value)
     return config

@@ -13,7 +13,7 @@ import typer
 from koala import canary, client, tasks
 from koala.cli.arguments import gather
 from koala.cli.options import Json
-from koala.cli.output import data, out, say
+from koala.cli.output import data, done, out, say
 from koala.cli.session import Session, configured, session
 from koala.cli.times import moment, moment_or_span, named
 from koala.cli.watch import verdict, wait
@@ -71,11 +71,13 @@ def submit(
     )  # fmt: skip
     with session() as now:
         accepted = _accept(now, given)
-        if not wait_:
-            _tell(now, accepted, starts, as_json=as_json)
-            return
-        say(f"{accepted.id} {_known(accepted, starts)}")
-        raise typer.Exit(_watch(now, accepted, timeout, as_json=as_json))
+        with done(f"task {accepted.id} is accepted"):
+            if not wait_:
+                _tell(now, accepted, starts, as_json=as_json)
+                return
+            say(f"{accepted.id} {_known(accepted, starts)}")
+            code = _watch(now, accepted, timeout, as_json=as_json)
+        raise typer.Exit(code)
 
 
 def workflows(config: Settings) -> Registry:

@@ -51,6 +51,12 @@ def pretty(value: Any, most: int = 2000) -> str:
     return lines(text)
 
 
+def as_json(value: Any, *, ascii_only: bool = False) -> str:
+    """A value as indented JSON, redacted: letters as they are, what `visible` spells out as JSON's own escapes."""
+    text = json.dumps(clean(value), indent=2, ensure_ascii=ascii_only)
+    return "".join(json.dumps(char)[1:-1] if char != "\n" and _hidden(char) else char for char in text)
+
+
 def brief(value: Any, most: int = 120) -> str:
     """A JSON value on one line, safe and cut."""
     whole = clean(value)  # before it is cut: half a secret would not be known for one

@@ -11,6 +11,7 @@ from typing import Any
 
 from koala import names
 from koala.errors import InvalidArguments, InvalidName, KoalaError, UnknownWorkflow
+from koala.reading import text_of
 from koala.schedules import cron
 from koala.schedules.definition import CatchUp, Definition, Order, Overlap, exclusions
 from koala.schedules.errors import InvalidSchedule
@@ -37,7 +38,7 @@ class Fault:
 def load(path: Path, check: Check) -> tuple[list[Definition], list[Fault]]:
     """The definitions and the faults of a file. Raises InvalidSchedule when it cannot be read."""
     try:
-        return read(path.read_text("utf-8"), check)
+        return read(text_of(path), check)
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidSchedule(f"{path} cannot be read: {error}") from None
 

@@ -46,9 +46,7 @@ def fire(store: Store, limit: int, keep_days: float = KEEP_DAYS) -> int:
 
 def _fire(store: Store, seen: Seen, limit: int, keep_days: float) -> int:
     try:
-        done = _steps(store, seen, limit, keep_days)
-        record.decided(store, seen.name)
-        return done
+        return _steps(store, seen, limit, keep_days)
     except (*OUTAGE, StoreUnsafe):
         raise
     except Exception as error:  # noqa: BLE001 - one bad schedule must not stop the others
@@ -100,7 +98,7 @@ def _run(store: Store, seen: Seen, state: State, decision: Decision, task: dict[
         [
             *keys.block(id_, keys.lane_id(*definition.lane)), first, keys.schedule(seen.name),
             keys.schedule_history(seen.name), keys.SCHEDULES, keys.SCHEDULES_DUE, keys.SCHEDULES_COUNTS,
-            *(keys.task(run.task_id) for run in state.runs),
+            keys.SCHEDULES_PUT_OFF, *(keys.task(run.task_id) for run in state.runs),
         ],
         seen.name, str(seen.turn), seen.epoch,
         to_lua(_fields(seen, state, decision)), decision.status.code, decision.next_ms,

@@ -173,9 +173,8 @@ def set_status(
 
 def drop(store: Store, name: str) -> bool:
     """Remove a schedule; its runs go on. False when it was not there."""
-    dropped = bool(store.run("schedule_drop", _own(name)[:4], name)["ok"])
-    decided(store, name)
-    return dropped
+    own = [*_own(name)[:4], keys.SCHEDULES_PUT_OFF]
+    return bool(store.run("schedule_drop", own, name)["ok"])
 
 
 @dataclass(frozen=True)
@@ -212,11 +211,6 @@ def put_off(store: Store, seen: Seen, by_ms: int) -> None:
     pipe.zadd(keys.SCHEDULES_DUE, {seen.name: seen.now_ms + by_ms}, xx=True)
     pipe.zadd(keys.SCHEDULES_PUT_OFF, {seen.name: seen.next_ms or seen.now_ms})
     pipe.execute()
-
-
-def decided(store: Store, name: str) -> None:
-    """It could be decided about again, or it is no more. May be repeated."""
-    store.client.zrem(keys.SCHEDULES_PUT_OFF, name)
 
 
 def lag_ms(store: Store, now: int) -> int:

@@ -11,7 +11,7 @@ from redis.backoff import NoBackoff
 from redis.client import Pipeline
 from redis.retry import Retry
 
-from koala.errors import StoreAway, StoreForbidden, StoreUnsafe
+from koala.errors import SettingsError, StoreAway, StoreForbidden, StoreUnsafe
 
 DENIED = (
     redis.exceptions.AuthenticationError,
@@ -84,8 +84,17 @@ def client_for(url: str, password: str | None = None, user: str = "", timeout_s:
     """A client without retries, for one slow call must not outlast a lease. Connects at its first call.
 
     Text that is no Unicode (half a surrogate pair, out of a page or an argument) is written with question marks: a
-    write that matters must not fail for it.
+    write that matters must not fail for it. Raises SettingsError for an address that cannot be one.
     """
+    try:
+        client = _client(url, password, user, timeout_s)
+        client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)  # it does not connect yet
+    except (ValueError, TypeError) as error:
+        raise SettingsError(f"KOALA_REDIS_URL is wrong: {error}") from None
+    return client
+
+
+def _client(url: str, password: str | None, user: str, timeout_s: float) -> Client:
     client = Client.from_url(
         url,
         username=user or None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -182,6 +183,13 @@ class TestWorkerProgram:
         koala.fails(2, name, *words)
 
 
+def in_shell(env: dict[str, str], words: str) -> tuple[int, str]:
+    """`koala WORDS` in a shell, where streams go elsewhere; its exit code and standard error."""
+    line = f'set -o pipefail; koala() {{ {shlex.join(KOALA)} "$@"; }}; koala {words}'
+    done = subprocess.run(["bash", "-c", line], env=env, cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False)
+    return done.returncode, done.stderr
+
+
 class TestStreams:
     def test_a_command_leaves_no_traceback_when_its_reader_leaves(self, env: dict[str, str], pool: Pool) -> None:
         for _ in range(300):
@@ -198,6 +206,36 @@ class TestStreams:
         )
         os.close(writer)
         assert ended.stderr == b""
+
+    @pytest.mark.parametrize("words", ["status", "tasks --json", "exits", "--version"])
+    def test_an_output_that_is_full_or_closed_is_named(self, env: dict[str, str], pool: Pool, words: str) -> None:
+        pool.submit()
+        for where, why in ((">/dev/full", "No space left"), (">&-", "Bad file descriptor")):
+            code, err = in_shell(env, f"{words} {where}")
+            assert (code, err.count("\n")) == (Exit.UNTOLD, 1), err
+            assert f"error[output]: standard output cannot be written: {why}" in err
+
+    @pytest.mark.parametrize("words", ["", "--json"])
+    def test_a_task_is_told_as_accepted_where_its_id_could_not_be_written(
+        self, env: dict[str, str], store: Store, words: str
+    ) -> None:
+        """Whoever believes that nothing was done would order again."""
+        code, err = in_shell(env, f"submit news {words} >/dev/full")
+        (task_id,) = tasks.ids(store, "ready")
+        assert code == Exit.UNTOLD
+        assert f"task {task_id} is accepted" in err.splitlines()[-1]
+
+    @pytest.mark.parametrize("where", [">/dev/full", "| true"])
+    def test_what_was_done_is_told_where_its_outcome_could_not_be_written(
+        self, env: dict[str, str], store: Store, where: str
+    ) -> None:
+        _, err = in_shell(env, f"pause --json {where}")
+        assert "error[output]" in err
+        assert "is paused" in err
+
+    def test_a_standard_error_that_is_full_changes_nothing(self, env: dict[str, str], store: Store) -> None:
+        assert in_shell(env, "submit news >/dev/null 2>/dev/full") == (0, "")
+        assert len(tasks.ids(store, "ready")) == 1
 
     def test_a_terminal_of_few_letters_gets_escapes(self, env: dict[str, str], pool: Pool) -> None:
         task = pool.submit()

@@ -121,6 +121,8 @@ class TestRefused:
             (2, "invalid_arguments", ["news", "--deadline", "2001-01-01"]),
             (2, "invalid_arguments", ["news", "--deadline", "1h", "--at", "2031-01-01"]),
             (2, "invalid_arguments", ["news", "--timeout", "5"]),
+            (2, "invalid_arguments", ["news", "--key", "k" * 201]),
+            (2, "invalid_arguments", ["shop", "--args", "@/dev/zero"]),
             (2, "usage", ["news", "--priority", "10"]),
             (2, "usage", ["news", "--nonsense"]),
             (2, "usage", []),

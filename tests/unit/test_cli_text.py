@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,7 +16,7 @@ from koala import redaction
 from koala.cli import story
 from koala.cli.output import listing
 from koala.cli.program import words
-from koala.cli.text import brief, foreign, lines, pretty, visible
+from koala.cli.text import as_json, brief, foreign, lines, pretty, visible
 from koala.cli.times import moment, moment_or_span
 from koala.errors import InvalidArguments
 from koala.span import span
@@ -38,6 +39,20 @@ def test_a_character_that_cannot_be_seen_is_spelled_out(char: str) -> None:
     assert char not in shown
     assert shown.startswith("a\\")
     assert shown.isascii()
+
+
+@pytest.mark.parametrize("char", [*BIDI, *INVISIBLE, *CONTROL, "\ud800"])
+def test_json_spells_it_out_too_and_says_the_same(char: str) -> None:
+    value = {f"k{char}": [f"zoë{char}b", 1]}
+    text = as_json(value)
+    assert "zoë" in text
+    assert char in " \n" or char not in text.replace("\n", "")
+    assert json.loads(text) == value
+
+
+def test_json_for_few_letters_is_still_json() -> None:
+    assert json.loads(as_json("zoë 🦘", ascii_only=True)) == "zoë 🦘"
+    assert as_json("zoë 🦘", ascii_only=True).isascii()
 
 
 def test_letters_of_any_script_stay() -> None:

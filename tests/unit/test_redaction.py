@@ -6,6 +6,8 @@ import copy
 import html
 import json
 import pickle
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote, quote_plus, urlencode
 
@@ -88,6 +90,24 @@ class TestRedact:
         cleaned = redact(f"before {text} after")
         assert STARS in cleaned
         assert not any(part in cleaned for part in ("rd", "ss"))
+
+    @pytest.mark.parametrize("before", ["", "u", "us", "ann:", "user:"])
+    @pytest.mark.parametrize("after", ["", "x", "\n", "&more=1"])
+    @pytest.mark.parametrize("encode", [b64encode, urlsafe_b64encode])
+    def test_base64_of_it_is_found_wherever_it_lies_in_a_longer_text(
+        self, before: str, after: str, encode: Callable[[bytes], bytes]
+    ) -> None:
+        """As Basic authentication sends user and password. One character at each end may hold bits of both."""
+        know("correct horse?>")
+        text = redact(encode(f"{before}correct horse?>{after}".encode()).decode())
+        assert STARS in text
+        around = len(encode(before.encode())) + len(encode(after.encode()))
+        assert len(text.replace(STARS, "").rstrip("=")) <= around + 1
+
+    def test_base64_of_a_short_value_is_left(self) -> None:
+        """It has few characters, which other texts hold by chance."""
+        know("hunt")
+        assert redact(b64encode(b"hunt").decode()) == b64encode(b"hunt").decode()
 
     def test_the_longer_of_two_goes_first(self) -> None:
         know("hunter")

@@ -48,6 +48,13 @@ class TestVariables:
         monkeypatch.setenv("KOALA_SOMETHING_NEWER", "x")
         load()
 
+    def test_a_directory_is_the_same_one_wherever_a_program_goes(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("KOALA_DATA", "rel")
+        assert load().data == tmp_path / "rel"
+
     def test_they_cannot_be_changed_afterwards(self) -> None:
         with pytest.raises(Exception, match="frozen"):
             load().slots = 3  # type: ignore[misc]
@@ -67,6 +74,11 @@ class TestRefused:
             ("KOALA_PAYLOAD_BYTES", "-1"),
             ("KOALA_TICK_S", "0"),
             ("KOALA_BROWSER_SANDBOX", "perhaps"),
+            ("KOALA_REDIS_URL", "redis://127.0.0.1:notaport/0"),
+            ("KOALA_REDIS_URL", "redis://127.0.0.1:65536/0"),
+            ("KOALA_SECRETS_DIR", "/nonexistent"),
+            ("KOALA_SECRETS_DIR", "/etc/passwd"),
+            ("KOALA_DATA", ""),
         ],
     )
     def test_a_bad_value_names_its_variable(self, monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> None:
@@ -85,6 +97,13 @@ class TestRefused:
         """Promise 6: somebody pastes a password into the wrong variable."""
         monkeypatch.setenv("KOALA_SLOTS", "hunter22")
         with pytest.raises(SettingsError) as error:
+            load()
+        assert "hunter22" not in str(error.value)
+
+    def test_no_part_of_a_password_is_told_of_an_address_that_it_breaks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Promise 6: a `/` in it ends the host, and what is before it looks like a port."""
+        monkeypatch.setenv("KOALA_REDIS_URL", "redis://:hunter22/x@127.0.0.1:1/0")
+        with pytest.raises(SettingsError, match="KOALA_REDIS_URL: ") as error:
             load()
         assert "hunter22" not in str(error.value)
 

@@ -20,7 +20,9 @@ def main(arguments: list[str]) -> int:
     """Run the command that the arguments name; returns its exit code. Faults end as one line."""
     from koala.cli.failure import INTERRUPTED, guarded
     from koala.cli.output import say
+    from koala.cli.streams import prepare
 
+    prepare()
     try:
         return guarded(lambda: _run(arguments))
     except KeyboardInterrupt:

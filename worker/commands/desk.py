@@ -53,7 +53,7 @@ def desk(config: Settings, *, restored: bool = False) -> Iterator[Desk]:
 
 def data_volume(config: Settings) -> Volume:
     """The data volume. A directory that is not there yet is made; one that is there must carry the mark."""
-    return volume.open_volume(config.data) if config.data.exists() else volume.create(config.data)
+    return volume.open_or_make(config.data)
 
 
 def person() -> str:

@@ -1,7 +1,7 @@
 -- Carries out one decision about a schedule, and makes the task of one occurrence with it, if nothing has changed since
 -- the schedule was read.
 -- KEYS  task block of the task to be made; 20 dedupe of the occurrence (the task's own key for a run by hand)
---       21 schedule  22 its history  23 index of all schedules  24 due  25 counts; 26.. records of its runs
+--       21 schedule  22 its history  23 index of all schedules  24 due  25 counts  26 put off; 27.. records of its runs
 -- ARGV  1 name  2 turn that was seen  3 epoch that was seen  4 fields of the record, JSON (all values strings)
 --       5 status code  6 next look, ms (0: none)  7 history, JSON list of {outcome, planned, to, count, why}
 --       8 runs, JSON list of {id, ended}, in the order of their keys
@@ -17,7 +17,7 @@ local got = redis.call('HMGET', schedule, 'turn', 'name')
 if not got[2] then return refuse('unknown') end
 if got[1] ~= ARGV[2] or redis.call('GET', KEYS[9]) ~= ARGV[3] then return refuse('moved') end
 for at, run in ipairs(cjson.decode(ARGV[8])) do
-  local status = redis.call('HGET', KEYS[25 + at], 'status')
+  local status = redis.call('HGET', KEYS[26 + at], 'status')
   if (not status or ENDED[status] or false) ~= run.ended then return refuse('moved') end
 end
 local start = ARGV[9] ~= '' and cjson.decode(ARGV[9])
@@ -30,6 +30,7 @@ end
 for field, value in pairs(cjson.decode(ARGV[4])) do redis.call('HSET', schedule, field, value) end
 redis.call('HINCRBY', schedule, 'turn', 1)
 redis.call('ZADD', KEYS[23], ARGV[5], name)
+redis.call('ZREM', KEYS[26], name)
 if ARGV[6] == '0' then redis.call('ZREM', KEYS[24], name) else redis.call('ZADD', KEYS[24], ARGV[6], name) end
 for _, entry in ipairs(cjson.decode(ARGV[7])) do
   tell(entry.outcome, entry)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from koala import names
+from koala.errors import InvalidArguments
 from koala.exits import Exit
 from koala.settings import Settings
 from worker.commands.desk import Desk, desk
@@ -45,6 +46,10 @@ def add(commands: Any) -> None:
 
 def run(config: Settings, given: argparse.Namespace) -> Exit:
     """Run one of them. Raises KoalaError."""
+    if str(getattr(given, "file", "")) == "-":
+        raise InvalidArguments(
+            "- is no file: logins do not go through a pipe, where they would be seen. Name a file of your own"
+        )
     if not given.laptop:
         return _run(config, given, lambda: desk(config))
     with home() as here:

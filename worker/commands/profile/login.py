@@ -55,7 +55,7 @@ def refuse_without_display(name: str) -> None:
 async def _sit(session: Session, url: str, headed: bool, stop: asyncio.Event) -> None:
     async with session.browser(headed=headed) as browser:
         await _begin(browser, url)
-        say("Log in there. When you are done, close the window or press Enter here.")
+        say(invitation())
         ends = {asyncio.ensure_future(end) for end in (browser.gone(), stop.wait(), *_enter())}
         try:
             while not any(end.done() for end in ends):
@@ -64,6 +64,11 @@ async def _sit(session: Session, url: str, headed: bool, stop: asyncio.Event) ->
         finally:
             for end in ends:
                 end.cancel()
+
+
+def invitation() -> str:
+    """What the person is told; Enter counts only where it can be read."""
+    return f"Log in there. When you are done, close the window{' or press Enter here' if terminal.is_there() else ''}."
 
 
 def _enter() -> list[Coroutine[Any, Any, str]]:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from koala.errors import InvalidArguments
+from koala.reading import text_of
 
 MOST_ORIGINS = 300
 
@@ -62,7 +63,7 @@ class StorageState(BaseModel):
 def read(path: Path) -> StorageState:
     """The state in a file. Raises InvalidArguments saying what is wrong with it, never a value out of it."""
     try:
-        return StorageState.model_validate(json.loads(path.read_text("utf-8")))
+        return StorageState.model_validate(json.loads(text_of(path)))
     except OSError as error:
         raise InvalidArguments(f"{path} cannot be read: {error.strerror}") from None
     except ValidationError as error:

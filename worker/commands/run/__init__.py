@@ -1,6 +1,8 @@
 """`python -m worker run …`: one workflow on this machine without the pool, while it is being written.
 
-Effects are rehearsed: described and looked for, not done. `--act` does them for real, through a durable ledger.
+Effects are rehearsed: described and looked for, not done. `--act` does them for real, through a durable ledger. There
+is one attempt, whatever the workflow's limits say; profiles, checkpoints and artifacts are in the user's own state
+directory, not in KOALA_DATA.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ from koala import ledger, logs, tasks
 from koala.cli.arguments import gather
 from koala.cli.failure import INTERRUPTED
 from koala.cli.output import data, say
-from koala.cli.text import pretty
 from koala.client import prepare
 from koala.errors import Refused
 from koala.exits import Exit
@@ -39,7 +40,7 @@ def add(commands: Any) -> None:
     run_.add_argument("target", help="FILE.py:NAME, MODULE:NAME or a workflow's name")
     run_.add_argument("--arg", action="append", default=[], metavar="NAME=VALUE", help="one argument; repeatable")
     run_.add_argument("--args", default="", metavar="JSON", help="all arguments; @FILE reads them, - from stdin")
-    run_.add_argument("--profile", default="", help="the browser identity to run in; made when it is new")
+    run_.add_argument("--profile", default="", help="the browser identity, of `profile list --laptop`; made when new")
     run_.add_argument("--headed", action="store_true", help="show the browser")
     run_.add_argument("--act", action="store_true", help="carry effects out; without it they are rehearsed")
     run_.add_argument("--keep", action="store_true", help="go on from the checkpoints of a run that failed or stopped")
@@ -98,7 +99,7 @@ def _told(outcome: Outcome, as_json: bool) -> int:
     if as_json:
         data(outcome.public())
     elif outcome.status == "done":
-        print(pretty(outcome.result, most=100_000))  # noqa: T201 - the result is what standard output is for
+        data(outcome.result)
     if outcome.interrupted and not outcome.unsettled:
         return INTERRUPTED  # which is said where exit codes are
     say(outcome.verdict(), style="green" if outcome.exit is Exit.OK else "red")

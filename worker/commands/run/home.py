@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from koala import settings
+from koala.errors import SettingsError, VolumeError
 from koala.settings import Settings
 from koala.store import Store, open_store
 from worker import volume
@@ -41,8 +42,11 @@ class Home:
 
 
 def folder() -> Path:
-    """`$XDG_STATE_HOME/koala`, by default below the home directory."""
-    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    """`$XDG_STATE_HOME/koala`, by default below the home directory. Raises SettingsError without any."""
+    try:
+        base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    except RuntimeError:  # a user id without an account, as in containers
+        raise SettingsError("this user has no home directory: set HOME or XDG_STATE_HOME to one") from None
     return Path(base).resolve() / "koala"
 
 
@@ -53,7 +57,7 @@ def home(**variables: str) -> Iterator[Home]:
     for name in STORE:
         os.environ.pop(name, None)
     os.environ.update({**HERE, "KOALA_DATA": str(base / "data"), **variables})
-    where = volume.create(base / "data")
+    where = _volume(base)
     binary = program()
     if binary is None:
         yield Home(_settings("unix:///in-memory"), _in_memory(), where, (), durable=False)
@@ -64,6 +68,16 @@ def home(**variables: str) -> Iterator[Home]:
             yield Home(_settings(server.url), store, where, (server.process,), durable=True)
         finally:
             store.close()
+
+
+def _volume(base: Path) -> Volume:
+    try:
+        return volume.create(base / "data")
+    except VolumeError as error:
+        said = str(error).partition(". Name one in KOALA_DATA")[0]
+        raise VolumeError(
+            f"{said}. `koala run` keeps its profiles and checkpoints there; XDG_STATE_HOME moves it"
+        ) from None
 
 
 def _settings(url: str) -> Settings:
