@@ -134,10 +134,12 @@ def test_nothing_of_ours_is_in_the_programs_environment(where: Volume, lock: Pat
     with wrapped(where, lock, "3.1", "60") as run:
         wait_until_held(where, lock, "driver")
         until(lambda: _program(run.pid) == "sleep", "exec")
-        environment = Path(f"/proc/{run.pid}/environ").read_bytes()
+        environment = Path(f"/proc/{run.pid}/environ")
+        until(environment.read_bytes, "the environment, which the kernel puts in place a moment after the name")
+        found = environment.read_bytes()
         run.kill()
-    assert b"PATH=" in environment
-    assert b"KOALA_WRAPPER" not in environment
+    assert b"PATH=" in found
+    assert b"KOALA_WRAPPER" not in found
 
 
 def test_the_network_stays_in_the_browser_whatever_features_were_asked_for() -> None:
