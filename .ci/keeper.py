@@ -11,7 +11,6 @@ import contextlib
 import ctypes
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -28,7 +27,7 @@ def main(command: list[str]) -> int:
     signal.signal(signal.SIGTERM, interrupt)
     signal.signal(signal.SIGINT, interrupt)
     try:
-        result = subprocess.Popen(command).wait()
+        result = wait_for(start(command))
         return result if result >= 0 else 128 - result
     except KeyboardInterrupt:
         return 128 + signal.SIGTERM
@@ -36,6 +35,19 @@ def main(command: list[str]) -> int:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         clear()
+
+
+def start(command: list[str]) -> int:
+    """The pid of the command, which finds the signals as the shell sets them."""
+    return os.posix_spawnp(command[0], command, os.environ, setsigdef=[signal.SIGPIPE, signal.SIGXFSZ])
+
+
+def wait_for(command: int) -> int:
+    """Its exit code, negative for a signal. Orphans that end before it are reaped: somebody may wait for their pids."""
+    while True:
+        pid, status = os.wait()
+        if pid == command:
+            return os.waitstatus_to_exitcode(status)
 
 
 def interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -62,3 +62,12 @@ def test_told_to_end_it_ends_everything_below_it() -> None:
         with ended_after(pid):
             assert keeper.wait() == 128 + signal.SIGTERM
             assert not is_alive(pid)
+
+
+def test_an_orphan_that_ends_is_gone_while_the_command_goes_on() -> None:
+    """A script that waits for such a pid to vanish would wait for ever."""
+    wait = (
+        "pid=$(sh -c 'sleep 0.1 >/dev/null & echo $!'); while kill -0 $pid 2>/dev/null; do sleep 0.05; done; echo gone"
+    )
+    done = subprocess.run([*KEEPER, wait], stdout=subprocess.PIPE, text=True, timeout=30)
+    assert (done.stdout, done.returncode) == ("gone\n", 0)
