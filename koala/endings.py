@@ -87,4 +87,4 @@ def _failed(error: BaseException) -> Ending:
 
 
 def _is_disk_full(error: BaseException) -> bool:
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)

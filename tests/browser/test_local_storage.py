@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import stat
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from playwright.async_api import Page
 
+from tests.support.site import Answer, Site, served
 from tests.support.visitor import Visitor
 from worker.browser import ProfileBrowser
 from worker.profiles import databases, leveldb
@@ -17,38 +16,17 @@ from worker.profiles import databases, leveldb
 Items = dict[str, str]
 
 
-class Site(ThreadingHTTPServer):
-    """Empty pages, and what was asked for."""
+class Empty(Answer):
+    """Notes each path."""
 
-    daemon_threads = True
-    asked: list[str]
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        assert isinstance(self.server, Site)
         self.server.asked.append(self.path)
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<html><title>site</title></html>")
-
-    def log_message(self, *_: object) -> None:
-        return
+        self.say("<html><title>site</title></html>")
 
 
 def serve() -> Iterator[Site]:
-    with Site(("127.0.0.1", 0), Answer) as made:
-        made.asked = []
-        thread = threading.Thread(target=made.serve_forever)
-        thread.start()
+    with served(Empty) as made:
         yield made
-        made.shutdown()
-        thread.join()
 
 
 site = pytest.fixture(serve)
@@ -167,6 +145,21 @@ async def test_a_logout_survives_too(visitor: Visitor, site: Site) -> None:
     await browser.barrier()
     again = await killed(visitor, browser)
     assert await items(again, site) == {"theme": "dark"}
+    await again.close()
+
+
+async def test_what_a_tab_leaves_behind_for_another_site_chromium_writes_itself(visitor: Visitor, site: Site) -> None:
+    """So a login whose last page is elsewhere is not lost, though no barrier sees its site any more."""
+    browser = await visitor.open()
+    page = await visit(browser, site, token="mine")
+    database = visitor.profile.user_data / "Default" / databases.LOCAL_STORAGE
+    before = leveldb.position(database)
+    await page.goto(site.url.replace("127.0.0.1", "localhost"))
+    while leveldb.position(database) == before:
+        await browser.context.cookies()
+    again = await killed(visitor, browser)
+    assert again.preparation.storage_put_back == ()
+    assert await items(again, site) == {"token": "mine"}
     await again.close()
 
 

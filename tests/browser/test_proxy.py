@@ -13,6 +13,7 @@ from playwright.async_api import BrowserContext
 
 from demo.shop.server import ShopProcess
 from koala.fence import Fence
+from tests.support.opened import Listener
 from tests.support.proxy import Proxy
 from worker.browser import BrowserOptions, Browsers, Driver, WarmShell, open_profile
 from worker.engine import Engine
@@ -104,23 +105,13 @@ async def test_without_a_proxy_webrtc_works(opened: Opened, shop: ShopProcess, u
         assert await page.evaluate(GATHER, f"127.0.0.1:{udp.getsockname()[1]}")
 
 
-class Untold:
-    """Nobody listens."""
-
-    async def opened(self, found: dict[str, object]) -> None:
-        """Nothing."""
-
-    async def blocked(self, what: dict[str, object]) -> None:
-        """Nothing."""
-
-
 @pytest.mark.parametrize("name", ["alice", ""], ids=["profile", "throw-away"])
 async def test_what_the_driver_sends_in_an_act_goes_through_it(
     driver: Driver, browsers: Browsers, options: BrowserOptions, proxy: Proxy, name: str
 ) -> None:
     given = dataclasses.replace(options, proxy=proxy.url)
     engine = Engine(driver.volume, lambda: browsers, given, lambda lock: None, driver)
-    pages = Pages(engine, name, Fence(1, 1), given, Untold())
+    pages = Pages(engine, name, Fence(1, 1), given, Listener())
     page = await pages.page()
     await page.goto("http://shop.test/login")
     await page.fill("#username", "alice")

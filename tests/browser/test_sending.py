@@ -2,67 +2,37 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from playwright.async_api import Page
 
-from koala.fence import Fence
-from tests.browser.test_service_workers import Untold
+from tests.support.opened import pages_of
+from tests.support.site import Answer, Site, served
 from worker.browser import BrowserOptions, Browsers, Driver
-from worker.engine import Engine
-from worker.pages import Pages
 
 FORM = "<form method=post action=/sent><input name=a value='ë b'><button>send</button></form>"
 FRAMED = f'<iframe srcdoc="{FORM}"></iframe>'
-Headers = dict[str, str]
 OTHERS = frozenset({"host", "connection", "cache-control", "pragma", "upgrade-insecure-requests"})
 """What is of the connection, or that the page asked past its cache."""
 
 
-class Site(ThreadingHTTPServer):
-    """Remembers the headers and the body of each post."""
-
-    daemon_threads = True
-    posts: list[tuple[Headers, bytes]]
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class Answer(BaseHTTPRequestHandler):
-    server: Site
+class Noting(Answer):
+    """Notes the headers and the body of each post."""
 
     def do_GET(self) -> None:
-        self._say(FORM if self.path == "/form" else FRAMED if self.path == "/framed" else "")
+        self.say(FORM if self.path == "/form" else FRAMED if self.path == "/framed" else "")
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.posts.append(({name.lower(): value for name, value in self.headers.items()}, body))
-        self._say("sent")
-
-    def log_message(self, *_: object) -> None:
-        return
-
-    def _say(self, text: str) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.end_headers()
-        self.wfile.write(text.encode())
+        self.server.asked.append(({name.lower(): value for name, value in self.headers.items()}, body))
+        self.say("sent")
 
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    with Site(("127.0.0.1", 0), Answer) as made:
-        made.posts = []
-        thread = threading.Thread(target=made.serve_forever)
-        thread.start()
+    with served(Noting) as made:
         yield made
-        made.shutdown()
-        thread.join()
 
 
 async def by_form(page: Page, site: Site) -> None:
@@ -94,15 +64,14 @@ async def test_an_acts_request_is_the_pages_own(
 ) -> None:
     """Sites check `Sec-Fetch-…` against forged requests."""
     assert callable(send)
-    engine = Engine(driver.volume, lambda: browsers, options, lambda lock: None, driver)
-    pages = Pages(engine, "alice", Fence(1, 1), options, Untold())
+    pages = pages_of("alice", driver, browsers, options)
     page = await pages.page()
     await send(page, site)
     await pages.shield(True)
     await send(page, site)
     await pages.shield(False)
     await pages.close(5)
-    (plain, body), (acted, same) = site.posts
+    (plain, body), (acted, same) = site.asked
     assert same == body
     compared = (plain.keys() | acted.keys()) - OTHERS - {"accept-encoding"}
     assert {name: acted.get(name) for name in compared} == {name: plain.get(name) for name in compared}

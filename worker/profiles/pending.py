@@ -43,7 +43,9 @@ class Pending:
 
         Atomic, durable, mode 0600; blocks for the disk. Call it a moment after the items were read.
         """
-        kept = {**self._unwritten(), **{origin: Kept(items, self._here()) for origin, items in now.items()}}
+        before = {origin: one for origin, one in self._load().items() if origin not in now}
+        here = leveldb.position(self._database)
+        kept = {**self._unwritten(before), **{origin: Kept(items, here) for origin, items in now.items()}}
         files.replace_json(self.path, {origin: asdict(one) for origin, one in kept.items()})
 
     def lost(self, *, everything: bool = False) -> Storage:
@@ -51,23 +53,17 @@ class Pending:
 
         Before a browser is started: that begins a new log. Empty when nothing is kept or the file is damaged.
         """
-        kept = self._load() if everything else self._unwritten()
-        return {origin: one.items for origin, one in kept.items()}
+        kept = self._load()
+        return {origin: one.items for origin, one in (kept if everything else self._unwritten(kept)).items()}
 
     def clear(self) -> None:
         """Forget all: everything is written, as after a clean close."""
         self.path.unlink(missing_ok=True)
 
-    def _unwritten(self) -> dict[str, Kept]:
-        return {origin: one for origin, one in self._load().items() if not self._has_written(origin, one.position)}
-
-    def _has_written(self, origin: str, since: Position) -> bool:
-        keys = leveldb.keys_since(self._database, since)
-        # A log that was begun since means that megabytes were written since.
-        return keys is None or WRITTEN + origin.encode() in keys
-
-    def _here(self) -> Position:
-        return leveldb.position(self._database)
+    def _unwritten(self, kept: dict[str, Kept]) -> dict[str, Kept]:
+        # One barrier keeps several origins at one position, and the log may have megabytes: it is read once for them.
+        since = {one: leveldb.keys_since(self._database, one) for one in {one.position for one in kept.values()}}
+        return {origin: one for origin, one in kept.items() if not _has_written(origin, since[one.position])}
 
     def _load(self) -> dict[str, Kept]:
         try:
@@ -75,3 +71,8 @@ class Pending:
             return {origin: Kept(dict(one["items"]), Position(**one["position"])) for origin, one in found.items()}
         except (ValueError, TypeError, KeyError, AttributeError):
             return {}
+
+
+def _has_written(origin: str, keys: set[bytes] | None) -> bool:
+    # A log that was begun since means that megabytes were written since.
+    return keys is None or WRITTEN + origin.encode() in keys
